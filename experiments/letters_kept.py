@@ -1,7 +1,9 @@
-"""Lesson 01: which letters of a word can be named from the one vector that its encoder hands on.
+"""Lesson 01: what the one vector that an encoder hands on still holds of a word.
 
 A probe reads the vector and names the letter at each place: a linear layer, or a network with one
-hidden layer. It learns from some words and is tested on others, made of other pieces.
+hidden layer. It learns from some words and is tested on others, made of other pieces. What a probe
+cannot read may be there all the same: so the middle piece is also searched for, among others, as
+the one with which the encoder comes nearest to the vector with noise on it.
 """
 
 import random
@@ -18,6 +20,7 @@ from course_lib.instruments import results, training
 from course_lib.pretrained import g2p
 from course_lib.seq2seq import Seq2Seq
 from experiments.long_words import PIECE, trained
+from experiments.rnn_limits import untrained
 
 LESSON = "01"
 SEEDS = (0, 1, 2)
@@ -26,7 +29,10 @@ LEARN, STOP, TEST = 16_000, 1_000, 2_000  # words to learn from, to stop by, to 
 HIDDEN, EPOCHS, BATCH = 512, 20, 128
 ALPHABET = 26
 SMALL = ("all", "all and joined")  # readers of 64 numbers (experiments/long_words.py)
-once = partial(results.once, "letters_kept", [LEARN, STOP, TEST, HIDDEN, EPOCHS])
+UNTRAINED = "untrained, of g2p-en's size"
+CANDIDATES, SEARCHED = 400, 50  # pieces, and words whose middle piece is searched for among them
+NOISE = (0.1, 0.5, 1.0)  # standard deviations of each number of the vector
+once = partial(results.once, "letters_kept", [LEARN, STOP, TEST, HIDDEN, EPOCHS, SEARCHED])
 
 
 def words(pieces: int, seed: int) -> list[list[str]]:
@@ -110,29 +116,52 @@ def kept(model: Seq2Seq, seed: int) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def probed(name: str, seed: int) -> dict[str, dict[str, list[float]]]:
-    """Load or train a reader, and probe it."""
+def found(model: Seq2Seq, seed: int) -> dict[str, float]:
+    """Return by noise how often the middle of five pieces is found, the others being known."""
+    draw, (pieces, _, some) = random.Random(seed), words(max(PIECES), seed)
+    deviation = contexts(model, pieces[:2000]).std(0) + 1e-6
+    known = sorted({word[:PIECE] for word in some})
+    hits = dict.fromkeys(map(str, NOISE), 0)
+    start = max(PIECES) // 2 * PIECE
+    with training.seeded(seed):
+        for word in some[:SEARCHED]:
+            right = word[start : start + PIECE]
+            tried = [right, *draw.sample([x for x in known if x != right], CANDIDATES - 1)]
+            scaled = contexts(model, [word[:start] + x + word[start + PIECE :] for x in tried])
+            scaled = scaled / deviation
+            for noise in NOISE:
+                heard = scaled[0] + noise * torch.randn_like(scaled[0])
+                hits[str(noise)] += int((scaled - heard).norm(dim=-1).argmin()) == 0
+    return {noise: count / SEARCHED for noise, count in hits.items()}
+
+
+def looked_into(name: str, seed: int) -> dict[str, Any]:
+    """Load or train a reader, probe it, and search."""
+    if name == UNTRAINED:
+        return {"found": found(untrained(seed), seed)}
     model = trained(name, seed)[0] if name in SMALL else g2p.load()
-    return kept(model.eval(), seed)
+    return {"named": kept(model.eval(), seed), "found": found(model.eval(), seed)}
 
 
 def measure() -> dict[str, Any]:
-    """Probe g2p-en, and small readers trained without and with joined words, three times each."""
-    figures: dict[str, list] = {name: [] for name in ("g2p-en", *SMALL)}
+    """Look into g2p-en, small readers trained without and with joined words, and no training."""
+    figures: dict[str, list] = {name: [] for name in ("g2p-en", *SMALL, UNTRAINED)}
     for seed in SEEDS:
         for name in figures:
-            run = once(f"{name}, seed {seed}", partial(probed, name, seed))
+            run = once(f"{name}, seed {seed}", partial(looked_into, name, seed))
             figures[name].append(run)
-            print(name, seed, *table({name: [run]}), sep="\n", flush=True)
+            print(*table({name: [run]}), sep="\n", flush=True)
     return figures
 
 
 def table(figures: dict[str, Any]) -> list[str]:
-    """Return lines with what the better probe names, by model, length and place."""
+    """Return lines with what the better probe names, by place, and what is found, by noise."""
     lines = []
     for name, runs in figures.items():
-        for length in runs[0]:
-            better = [[*map(max, x[length]["linear"], x[length]["hidden"])] for x in runs]
+        lines.append(f"{name:28} found: " + "; ".join(str(run["found"]) for run in runs))
+        for length in runs[0].get("named", ()):
+            named = [run["named"][length] for run in runs]
+            better = [[*map(max, x["linear"], x["hidden"])] for x in named]
             means = [sum(three) / len(runs) for three in zip(*better, strict=True)]
             lines.append(f"{name:16}{length:>3} " + " ".join(f"{x:.2f}" for x in means))
     return lines

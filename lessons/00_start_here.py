@@ -74,7 +74,7 @@ plots.show(
 # %% [markdown]
 # ## One sentence goes through
 #
-# The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A weight matrix is on the right, $XW$, and changes the number of columns, never the number of rows.
+# The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A matrix of parameters is on the right, $XW$, and changes the number of columns, never the number of rows.
 
 # %% [markdown]
 # Here the 11 English tokens and the 10 Portuguese ones go through a Transformer of the size of 2017: $d = 512$, 6 blocks on each side, 8 heads, a vocabulary of 32,000. The shapes are those of a forward pass of this course's code (on a device that computes shapes only); 10 × 11 is the shape of the head above. Firefox's model is such a machine, smaller: its decoder has two blocks, with a recurrence in place of masked self-attention.
@@ -288,7 +288,7 @@ plots.show(
     figure,
     "The parameter w at the first 25 of 40 steps, for four learning rates; the target is 2. With 0.1 it rises "
     "slowly, with 0.4 it is there after three steps, with 0.9 it swings around 2 for about 18 steps "
-    "and arrives, with 1.1 they grow in the end, and leave the picture after 8 steps.",
+    "and arrives, with 1.1 it swings wider in the end, and leaves the picture after 8 steps.",
 )
 
 # %% [markdown]

@@ -555,12 +555,14 @@ def without_h(*parts):
     was, first = attending.encoder(spelling.encode_words(["phonograph"] * 10))
     now, other = attending.encoder(spelling.encode_words([f"p{x}onograph" for x in "abcdefgijk"]))
     start = attending.embedding(spelling.encode_sounds([sounds] * 10)[:, :1])
-    states = (now if "others" in parts else was).clone()
-    states[:, 0] = (now if "p" in parts else was)[:, 0]
+    keys = (now if "other keys" in parts else was).clone()
+    values = (now if "other values" in parts else was).clone()
+    keys[:, 0] = values[:, 0] = (now if "p" in parts else was)[:, 0]
     query = attending.decoder(start, other if "query" in parts else first)
     read = attending.decoder(start, other if "output" in parts else first)
-    context, weights = attend(query, states)
-    p = attending.output(torch.cat([read, context], dim=-1)).softmax(-1)
+    _, weights = attend(query, keys)
+    both = torch.cat([read, weighted_sum(weights, values)], dim=-1)
+    p = attending.output(both).softmax(-1)
     return p[:, 0, spelling.SOUNDS.numbers["F"]].mean(), weights[:, 0, 0].mean()
 
 
@@ -569,26 +571,27 @@ with torch.no_grad():
     which = {
         "nothing": (),
         "the state at p": ("p",),
-        "all other states": ("others",),
+        "all other states": ("other keys", "other values"),
         "the decoder's state, where the output layer reads it": ("output",),
-        "the decoder's state as the query": ("query",),
-        "all other states, and the decoder's state as the query": ("others", "query"),
+        "the query, which is the decoder's state": ("query",),
+        "the query, and all other states as values": ("query", "other values"),
+        "the query, and all other states as keys": ("query", "other keys"),
     }
     found = {name: [float(x) for x in without_h(*parts)] for name, parts in which.items()}
 print("F     weight of p, with another letter for h in")
 for name, (probability, weight) in found.items():
     print(f"{probability:.2f}  {weight:.2f}         {name}")
-(nothing, _), (at_p, _), (others, _), (output, _), _, (_, looked) = found.values()
+(nothing, _), (at_p, _), (others, _), (output, _), *_, (_, looked) = found.values()
 claim = (
     "h counts over 3 times as much in the state at p as in all others, or where the output layer "
-    "reads; without h in the query and in all other states, p has less than half of the weight"
+    "reads; without h in the query and in all other keys, p has less than half of the weight"
 )
 holds = nothing - at_p > 3 * max(abs(nothing - others), nothing - output) and looked < 0.5
 came = [[round(x, 2) for x in pair] for pair in found.values()]
 training.expect(claim, holds, came, attending)
 
 # %% [markdown]
-# *h* acts through the state at *p*, which is key and value, and through the query. Another letter in the query alone costs F less; in the query and all other states far more, probably since the letters to which the weight then goes do not know the *h* either. A little acts where the output layer reads the decoder's state. The weights tell which *state* was read, not which letters made that state, or the query.
+# *h* acts through the state at *p*, which is key and value, and through the query. Another letter in the query alone costs F less here; in the query and the other keys far more, since these draw the weight away from *p*; the other values hardly count. A little acts where the output layer reads the decoder's state. The weights tell which *state* was read, not which letters made that state, or the query.
 #
 # Is *phonograph* a special case? Stored: 150 held-out words of 8 letters, all sounds to which the model gives at least 0.5:
 
@@ -603,7 +606,7 @@ assert all(run["agree"] > 0.85 and 0.5 < run["hidden"] < 0.75 for run in runs)
 assert all(0.65 < run["walk"] < 0.77 for run in runs)
 
 # %% [markdown]
-# In 9 sounds of 10, the letter with the most weight matters most; the letter that is as far along as the sound, in 7 of 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
+# In 9 sounds of 10, the letter with the most weight matters most; the letter that is as far along as the sound, in 7 of 10. But for more than half of the sounds, a random letter in place of one with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
 #
 # "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way in which both can be right.
 

@@ -416,7 +416,7 @@ mutual = softmax(4 * (wants.float() + wanted_by))
 print(f"whom it wants and who wants it alone: explains {pointers.explained(mutual, wants):.3f}")
 
 # %% [markdown]
-# Each line ends with the mean weight of the token itself, the wanted one, and a stranger. Under these assumptions the ceiling is about 0.165, where the largest weight is still a token's own. Training from the usual initial weights arrives there too. The ceiling needs all these assumptions, though: from weights four times as large training reaches 0.27 to 0.28, and we know of no ceiling there. Measured beforehand: three seeds, the best of five learning rates, and more rivals.
+# Each line ends with the mean weight of the token itself, the wanted one, and a stranger. Under these assumptions the ceiling is about 0.165, where the largest weight is still a token's own. Training from the usual initial weights arrives there too. It is no ceiling without them: from weights four times as large training reaches 0.27 to 0.28, and we know of no ceiling there. Measured beforehand: three seeds, the best of five learning rates, and more rivals.
 
 # %% tags=["hide-input"]
 kept = results.load("pointers")["figures"]

@@ -208,8 +208,12 @@ def test_a_class_that_inherits_everything_from_the_library_is_no_answer():
 
 
 def test_another_package_brings_its_own_exercises(private_package):
-    assert "private/twice" in catalogue.ids()
     assert verdict("private/twice", lambda x: x + x).status == "passed"
+    assert catalogue.outline("private/twice").title == catalogue.outline("start/hello").title
+    lesson = [x for x in catalogue.ids() if catalogue.outline(x).lesson == "01"]
+    assert lesson[-1] == "private/twice", "it comes after those that are listed"
+    with pytest.raises(catalogue.UnknownExercise, match="private/twice"):
+        catalogue.outline("private/twise")
 
 
 MISDIAGNOSED = {
