@@ -126,12 +126,14 @@ def found(model: Seq2Seq, seed: int) -> dict[str, float]:
     with training.seeded(seed):
         for word in some[:SEARCHED]:
             right = word[start : start + PIECE]
-            tried = [right, *draw.sample([x for x in known if x != right], CANDIDATES - 1)]
+            # the right one comes last: where all are alike, the first is the nearest
+            tried = [*draw.sample([x for x in known if x != right], CANDIDATES - 1), right]
             scaled = contexts(model, [word[:start] + x + word[start + PIECE :] for x in tried])
             scaled = scaled / deviation
             for noise in NOISE:
-                heard = scaled[0] + noise * torch.randn_like(scaled[0])
-                hits[str(noise)] += int((scaled - heard).norm(dim=-1).argmin()) == 0
+                heard = scaled[-1] + noise * torch.randn_like(scaled[-1])
+                nearest = (scaled - heard).norm(dim=-1).argmin()
+                hits[str(noise)] += int(nearest) == CANDIDATES - 1
     return {noise: count / SEARCHED for noise, count in hits.items()}
 
 

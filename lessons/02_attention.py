@@ -606,9 +606,9 @@ assert all(run["agree"] > 0.85 and 0.5 < run["hidden"] < 0.75 for run in runs)
 assert all(0.65 < run["walk"] < 0.77 for run in runs)
 
 # %% [markdown]
-# In 9 sounds of 10, the letter with the most weight matters most; the letter that is as far along as the sound, in 7 of 10. But for more than half of the sounds, a random letter in place of one with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
+# In 9 sounds of 10, the letter with the most weight matters most; the one as far along as the sound, in 7 of 10. But in more than half of them, a random letter in place of one with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
 #
-# "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way in which both can be right.
+# "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way for both to be right.
 
 # %% [markdown]
 # ## A real translator
