@@ -1,7 +1,7 @@
 """Lesson 10: AdamW and Muon at several rates each, in the steps that 341 seconds gave either.
 
-All else is the ladder's rung with windows of 128 characters, so this is its duel of the two
-optimizers. Seed 0 tries every rate; the best of each optimizer gets two more seeds.
+All else is the ladder's rung with windows of 128 characters. What seeds change there, the ladder
+says: three runs of Muon differ by 0.014.
 """
 
 from dataclasses import replace
@@ -15,8 +15,8 @@ from experiments.language_model import mean_loss, split
 from experiments.recipes import adamw, by_steps, ladder, muon, train
 
 LESSON = "10"
-SEEDS = (0, 1, 2)
-RATES = {"Muon": (0.02, 0.01, 0.04), "AdamW": (0.003, 0.001, 0.006)}
+SEEDS = (0,)
+RATES = {"AdamW": (0.001, 0.003, 0.006), "Muon": (0.01, 0.02, 0.04)}
 STEPS = {"AdamW": 1090, "Muon": 840}  # as results/language_model.json has of 341 seconds
 OPTIMIZERS = {"AdamW": adamw, "Muon": muon}
 once = partial(results.once, "optimizer_rates", STEPS)  # what an ended run has measured is kept
@@ -31,29 +31,20 @@ def held_out_loss(name: str, rate: float, seed: int) -> float:
 
 
 def measure() -> dict[str, Any]:
-    """Return the losses by optimizer, rate and seed."""
+    """Return the losses by optimizer and rate."""
     torch.set_num_threads(1)
-    losses: dict[str, dict[str, dict[str, float]]] = {name: {} for name in RATES}
-
-    def run(name: str, rate: float, seed: int) -> None:
-        found = once(f"{name} {rate}, seed {seed}", partial(held_out_loss, name, rate, seed))
-        losses[name].setdefault(str(rate), {})[str(seed)] = found
-        print(f"{name} {rate}, seed {seed}: {found}", flush=True)
-
+    losses: dict[str, dict[str, float]] = {name: {} for name in RATES}
     for name, rates in RATES.items():
         for rate in rates:
-            run(name, rate, SEEDS[0])
-    for seed in SEEDS[1:]:
-        for name, by_rate in losses.items():
-            best = min(by_rate, key=lambda rate: by_rate[rate][str(SEEDS[0])])
-            run(name, float(best), seed)
+            run = partial(held_out_loss, name, rate, SEEDS[0])
+            losses[name][str(rate)] = once(f"{name} {rate}, seed {SEEDS[0]}", run)
+            print(f"{name} {rate}: {losses[name][str(rate)]}", flush=True)
     return {"steps": STEPS, "losses": losses}
 
 
 def table(figures: dict[str, Any]) -> list[str]:
-    """Return a line for each optimizer and rate, with the loss of each seed."""
+    """Return a line for each optimizer: the loss at each rate."""
     return [
-        f"{name:6} {rate:6} " + "  ".join(f"{loss:.3f}" for loss in by_seed.values())
+        f"{name:6} " + "  ".join(f"{loss:.3f} at {rate}" for rate, loss in by_rate.items())
         for name, by_rate in figures["losses"].items()
-        for rate, by_seed in by_rate.items()
     ]

@@ -384,7 +384,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Is the middle *lost*, then? Three stored tests. (1) Replace a letter in the middle (as letters 11 to 30 of the long word): the change is **unheard** if every sound stays. (2) A **probe**, linear or with one hidden layer, learns to name the letter at each place from $c$, on words joined of known ones of 7 letters, and is tested on words joined of others. (3) Add noise to $c$, and find the middle piece again among 400: that whose $c$ is nearest.
+# Is the middle *lost*, then? Three stored tests. (1) Replace a letter in the middle (as letters 11 to 30 of the long word): the change is **unheard** if every sound stays. (2) A **probe**, linear or with one hidden layer, learns to name the letter at each place from $c$, on words joined of known ones of 7 letters, and is tested on words joined of others. (3) Add noise to $c$; of 400 middle pieces, all else kept, find the one whose $c$ is nearest.
 
 # %% tags=["hide-input"]
 needs()
@@ -398,8 +398,8 @@ print("the middle piece is found (noise of half a standard deviation, three seed
 for name, runs in probed.items():
     again[name] = [run["found"]["0.5"] for run in runs]
     print(" ".join(f"{share:.2f}" for share in again[name]), "", name)
-small, fresh = again["all"] + again["all and joined"], again["untrained, of g2p-en's size"]
-assert min(again["g2p-en"]) > 0.85 and min(small) >= 0.4 and max(small) < 0.65 and max(fresh) == 0
+small, blank = again["all"] + again["all and joined"], again["untrained, of g2p-en's size"]
+assert min(again["g2p-en"]) > 0.85 and min(small) >= 0.4 and max(small) < 0.65 and max(blank) == 0
 title = "A probe names the letters of a short word from c, of a long word only the ends"
 names = ["g2p-en, c of 256 numbers", "trained on joined words, c of 64 numbers"]
 figure, panels = plots.panels(title, names, size=(9.6, 3.6))
@@ -577,11 +577,11 @@ plots.show(
     "most have 5 to 9 letters. Left: g2p-en writes as many sounds as wanted up to 18 letters, and "
     "then flattens, with 17 for joined words of 35 letters that have 30; a star marks the long "
     "word, 16 of 32. Right: small networks trained on at most 8 letters flatten at 11 sounds, on "
-    "all words at 18; with joined words the curve follows what is wanted, to 28.",
+    "all words at 18; with joined words the curve follows what is wanted, to 27.",
 )
 
 # %% [markdown]
-# The network stops at about 11 sounds, at 18, near g2p-en's 17, or writes 28 of 29: in these networks the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
+# The network stops at about 11 sounds, at 18, near g2p-en's 17, or writes 27 of 29: in these networks the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
 
 # %% tags=["nbval-check-output", "hide-input"]
 joined = {}
@@ -719,7 +719,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 02 builds the attention that read the long word here.
+# Lesson 02 builds the attention that read long words better.
 #
 # Explorations: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does it help to read from both ends?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
 #
