@@ -16,7 +16,7 @@ from experiments.recipes import adamw, by_steps, ladder, muon, train
 
 LESSON = "10"
 SEEDS = (0,)
-RATES = {"AdamW": (0.001, 0.003, 0.006), "Muon": (0.01, 0.02, 0.04)}
+RATES = {"AdamW": (0.001, 0.003, 0.006), "Muon": (0.005, 0.01, 0.02)}
 STEPS = {"AdamW": 1090, "Muon": 840}  # as results/language_model.json has of 341 seconds
 OPTIMIZERS = {"AdamW": adamw, "Muon": muon}
 once = partial(results.once, "optimizer_rates", STEPS)  # what an ended run has measured is kept
