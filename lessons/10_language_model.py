@@ -244,7 +244,7 @@ print(write(lambda tokens: rival.probabilities(tokens).log(), 64))
 # $$\theta \leftarrow (1 - \eta \lambda)\, \theta - \eta\, \frac{\hat m}{\sqrt{\hat v} + \epsilon} \qquad \hat m = \frac{m}{1 - \beta_1^s} \qquad \hat v = \frac{v}{1 - \beta_2^s}$$
 
 # %% [markdown]
-# $m$ averages recent gradients, so that the noise of single batches cancels. $\sqrt{\hat v}$ is the gradient's usual size; dividing by it makes each parameter's steps at most about $\eta$, whatever the scale of its gradient. Both averages begin at 0, so early ones are too small; the denominators correct that. The **weight decay** $\lambda$ shrinks the parameters. Write the step:
+# $m$ averages recent gradients, so that the noise of single batches cancels. $\sqrt{\hat v}$ is the gradient's usual size; dividing by it makes most steps at most about $\eta$, whatever the scale of the gradient. Both averages begin at 0, so early ones are too small; the denominators correct that. The **weight decay** $\lambda$ shrinks the parameters. Write the step:
 
 # %%
 # exercise: adamw/step
@@ -328,7 +328,7 @@ check("language_model/model", LanguageModel)
 LanguageModel = mine("language_model/model")
 
 # %% [markdown]
-# Other heads read the same states. **Tagging** gives each state a row of tags; **classification** and **regression** read one state, under a causal mask the last one, since only it has read the whole text.
+# Other heads read the same states. **Tagging** scores the tags of each state; **classification** and **regression** read one state, under a causal mask the last one, since only it has read the whole text.
 #
 # ## Too good to be true
 #
@@ -520,7 +520,7 @@ plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".
 # %% [markdown]
 # On the left, windows begin at nothing. The table reads six characters and is flat from there: 1.48 nats at positions 8 to 15, 1.49 from 64 on. The models of 600 steps are flat, too, between 1.85 and 1.90. The trained model has 1.45 there, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on. (The table's short contexts are weak, since they count places.)
 #
-# On the right, foreign text comes before. From six of its own on, the table cannot notice. It misleads the trained model: with 16 it is level, with 32 ahead.
+# On the right, foreign text comes before. With six kept, the table cannot notice. The trained model is misled: with 16 it is level, with 32 ahead.
 
 # %% [markdown]
 #
@@ -610,7 +610,7 @@ for name, by_rate in swept.items():
     print(f"{name}:", ", ".join(f"{loss:.3f} at {rate}" for rate, loss in by_rate.items()))
 
 # %% [markdown]
-# With nanoGPT's settings attention only comes level with counting: 1.486 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in two; with them all three runs are below counting, by 0.007 to 0.014. Longer windows in larger batches save nothing in equal time with AdamW. Muon with them is 0.04 to 0.05 below the best AdamW rung. Only a better rate? Below the figure both are swept, with the longer windows, one run each: Muon is ahead at each of three rates, which differ by 0.008.
+# With nanoGPT's settings attention only comes level with counting: 1.486 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in two; with them all three runs are below counting, by 0.007 to 0.013. Longer windows in larger batches save nothing in equal time with AdamW. Muon with them is 0.04 to 0.05 below the best AdamW rung. Only a better rate? Below the figure both are swept, with the longer windows, one run each: Muon is ahead at each of three rates, which differ by 0.008.
 
 # %% [markdown]
 # (Muon steps the blocks' matrices; all else is stepped by Adam at 0.003, which was not swept.) The wider model saves another 0.03 to 0.05. To begin as the counts saves another 0.01 at most. Dropout helped once and hurt twice.

@@ -96,7 +96,7 @@ assert (len(learning), len(tuning), len(held_out)) == (20_767, 300, 500)
 #
 # ## Batches by tokens
 #
-# The model reads and writes tokens. We learn 2,000 **byte pairs** from both languages together, so a name that both share has the same tokens. (These are pieces of words, made by merging the most frequent pair of neighbours again and again: see [Byte pairs](explorations/10_byte_pairs.ipynb), an exploration of lesson 10.) A batch is a rectangle: each sentence is filled up to the longest with padding. How much is that?
+# The model reads and writes tokens. We learn 2,000 **pieces** from both languages together, so a name that both share has the same tokens. (They are bytes and **byte pairs**, made by merging the most frequent pair of neighbours again and again: see [Byte pairs](explorations/10_byte_pairs.ipynb), an exploration of lesson 10.) A batch is a rectangle: each sentence is filled up to the longest with padding. How much is that?
 
 # %%
 pieces = translating.learn_pieces((text for pair in learning for text in pair), 2000)
@@ -186,7 +186,7 @@ assert 1 - sum(lengths) / filled < 0.05
 # %% [markdown]
 # ## How it was trained
 #
-# Eighteen minutes are too long for this page, so ours was trained by `make results LESSON=11`, once, from one seed. It is your `Transformer`: three encoder blocks and two decoder blocks, $d_{model} = 192$, with **teacher forcing** (lesson 08), pre-norm (07), dropout, Muon and a rate that falls to 0 (10). Its 2,800 steps are 13 passes over the pairs. [An exploration](explorations/11_recipe.ipynb) takes this recipe apart.
+# Eighteen minutes are too long for this page, so ours was trained by `make results LESSON=11`, once, from one seed. It is your `Transformer`: three encoder blocks and two decoder blocks, $d_{model} = 192$, with **teacher forcing** (lesson 08), pre-norm (07), dropout, Muon, a rate that falls to 0 (10), and label smoothing, which lifts the loss. Its 2,800 steps are 13 passes over the pairs. [An exploration](explorations/11_recipe.ipynb) takes this recipe apart.
 
 # %% tags=["hide-input"]
 needs()
@@ -530,7 +530,7 @@ assert equal["beam of 4"][0] > equal["beam of 4"][1]
 # %% [markdown]
 # ## One word away
 #
-# The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most (an added word does not count). (For long documents, near-duplicates are found by MinHash: see [Data](explorations/10_data.ipynb), an exploration of lesson 10.)
+# The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most (an added word is no match). (For long documents, near-duplicates are found by MinHash: see [Data](explorations/10_data.ipynb), an exploration of lesson 10.)
 
 # %%
 needs("homeassistant", "marian")
