@@ -424,7 +424,7 @@ plots.show(figure, "Share of letters that a probe names from c, by place. " + ";
 assert middle["g2p-en", "35"] == [0.17, 0.15] and middle["all and joined", "35"][0] == 0.19
 
 # %% [markdown]
-# Most changes are heard. Of 35 letters the probe reads those near the ends; in the middle third 17 % (19 % in the network trained on such words), where the commonest letter gets 15 %. But the search finds the middle piece in 9 of 10 words with g2p-en's $c$, in 4 to 6 with that of 64 numbers, and never with an untrained encoder. So $c$ still tells one middle from another, in a form that is hard to read.
+# Most changes are heard. Of 35 letters the probe reads those near the ends; in the middle third 17 % (19 % in suspect four's small network, trained on such words), where the commonest letter gets 15 %. But the search finds the middle piece in 9 of 10 words with g2p-en's $c$, in 4 to 6 with those of small networks, and never with an untrained encoder. So $c$ still tells one middle from another, in a form that is hard to read.
 
 # %% [markdown]
 # ## Suspect three: one vector is too small
@@ -450,7 +450,7 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Long words come out wrong. Is it the one vector, the whole network, or too few steps? The stored runs change the steps; the size of all states, 256; and, in the large network, the way of $c$ alone, which passes through a **bottleneck** of 64 or 16 numbers, between two added layers. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.09 right, that of 256 gets 0.35. With $c$ through 64 numbers: nearer to 0.09 or to 0.35?**
+# Long words come out wrong. Is it the one vector, the whole network, or too few steps? The stored runs change the steps; the size of all states (256); and, in the large network, $c$ alone: two added layers pass it through a **bottleneck** of 256, 64 or 16 numbers. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.09 right, that of 256 gets 0.35. With $c$ through 64 numbers: nearer to 0.09 or to 0.35?**
 
 # %%
 guess = None  # 0.09 or 0.35
@@ -665,7 +665,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In windows and in attention each layer is one step. But a layer of windows is quick *because* far tokens do not meet in it: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
+# In windows and in attention each layer is one step. But in one layer of windows far tokens do not meet: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
 
 # %%
 import math

@@ -423,7 +423,7 @@ check("positions/mend_rotary", rotary_attention)
 # |:-|:-|
 # | a vector for each distance; beyond a limit, here 8, all share one (Shaw et al. 2018) | $q_i\cdot(k_j+a_{j-i})$ |
 # | a learned number for each range of distances (T5, Raffel et al. 2020) | $q_i\cdot k_j+\beta_{j-i}$ |
-# | a fixed penalty (ALiBi, Press et al. 2022); with a fixed $m_h$ | $q_i\cdot k_j-m_h\lvert i-j\rvert$ |
+# | a penalty (ALiBi, Press et al. 2022); $m_h$ is fixed for each head | $q_i\cdot k_j-m_h\lvert i-j\rvert$ |
 # | nothing: a causal mask alone (NoPE, Haviv et al. 2022) | $q_i\cdot k_j$ |
 
 # %% [markdown]
@@ -535,7 +535,7 @@ assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 # $$\text{all: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow only: }\theta_c\to\frac{\theta_c}{s}\text{ if }\frac{2\pi}{\theta_c}>L$$
 
 # %% [markdown]
-# In the figure above, repaired rotary (seventh panel, solid) loses to the unrepaired model that is shown only 32 characters (dashed; 2.87 to 1.97 at the end). It spoils near text too: look at places 17 to 32. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter after it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
+# In the figure above, repaired rotary (seventh panel, solid) loses to the unrepaired model that is shown only 32 characters (dashed; 2.87 to 1.97 at the end). It spoils near text too: look at places 1 to 32. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter after it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
 
 # %% tags=["training"]
 from course_lib.instruments.position_schemes import Rotary

@@ -516,7 +516,7 @@ plots.show(
 # %% [markdown]
 # In translation one head was 0.9 BLEU behind eight; 32 heads of 16 numbers were behind as well (one training each).
 #
-# In our test 2 to 16 heads name both letters, at three of four rates. One head is mostly at 0.55 then: it names one letter, or (two slow runs) both without their order. But with 1,500 steps at a rate of 0.003, or 3,000 at 0.001, all three seeds name both. Many narrow heads are slow: 16 reach 1.00 at the lowest rate in four times the steps. So here heads save steps, and no more.
+# In our test 2 to 16 heads name both letters, at three of four rates. One head mostly stays near 0.55: it names one letter, or (two slow runs) often both without their order. But with 1,500 steps at a rate of 0.003, or 3,000 at 0.001, all three seeds name both. Many narrow heads are slow: 16 reach 1.00 at the lowest rate in four times the steps. So at these rates heads only save steps.
 
 # %% [markdown]
 # Nor does every model need them: a language model of one layer on Shakespeare's characters has 2.045 nats with one head and 2.044 with four (800 steps, three seeds, one learning rate).
@@ -562,7 +562,7 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is half as large; at 1,024 it is over 10,000 times smaller (its mean six times). A small language model (one head of 64) is then 0.05 to 0.12 nats behind. Flatness alone does not explain that: towards $q$, the slope is 0.14 without the division and $0.30/8 = 0.04$ with it.
+# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is under half as large; at 1,024 it is thousands of times smaller (its mean six times). A small language model (one head of 64) is then 0.05 to 0.12 nats behind. Flatness alone does not explain that: towards $q$, the slope is 0.14 without the division and $0.30/8 = 0.04$ with it.
 #
 # > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
 
@@ -647,7 +647,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Four heads give more than half of their weight to the previous token, 88 to the first. For what followed before, the largest mean is 0.21, against 0.01 for even weights. On shuffled text the best heads of the first two are the same and get more (0.86, 0.30); for the first token 58 pass a half, 53 of the 88 among them. So the first two go by positions and by equal tokens, and do not need sentences. With random $W_Q$ and $W_K$ no head exceeds 0.05.
+# Four heads give more than half of their weight to the previous token, 88 to the first. For what followed before, the largest mean is 0.21, against 0.01 for even weights. On shuffled text the best *previous* and *followed* heads are the same and get more (0.86, 0.30); for the first token 58 pass a half, 53 of the 88 among them. So these go by positions and by equal tokens, and do not need sentences. With random $W_Q$ and $W_K$ no head exceeds 0.05.
 
 # %% [markdown]
 # Where a head looks is not what the model uses. So take heads away (their output is set to 0) and measure the loss on *other* stretches. *Foretold* are tokens where what followed the same token before follows again. **Which one head costs most: the best on the previous token, the best on what followed, or the best on the first token?**
@@ -717,7 +717,7 @@ needs()
 # | bound | share explained $\le \min(1, h / r)$, for independent numbers of equal variance in one value direction, a linear readout, weights from names alone |
 # | variance | $\mathrm{Var}(q \cdot k) = d_k$, for independent entries of variance 1 |
 #
-# One head returns one mixture. Quantities that share a direction come back as one sum, others need not. A weight says where a head looks; removing the head, its constant part included, says what the model loses.
+# One head returns one mixture. Quantities that share a direction come back as one sum, others need not. A weight says where a head looks; setting its output to 0 says what the model loses.
 
 # %% [markdown]
 # ## Test yourself

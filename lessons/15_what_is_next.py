@@ -27,7 +27,7 @@ drawings.transformer(
 # %% [markdown]
 # ## What should a layer keep?
 #
-# After $n$ tokens attention keeps $n$ keys and $n$ values, and each new token costs more than the last (lessons 09 and 13). The RNN of lesson 01 keeps one state of fixed size, but its steps cannot be computed in parallel. Linear attention (lesson 14) has a fixed state and trains in parallel, but it never forgets. Fixed memory, parallel training and forgetting: can one layer have all three?
+# After $n$ tokens attention keeps $n$ keys and $n$ values, and each new token costs more than the last (lessons 09 and 13). The RNN of lesson 01 keeps one state of fixed size, but computes its steps one after another. Linear attention (lesson 14) has a fixed state and trains in parallel, but it never forgets. Fixed memory, parallel training and forgetting: can one layer have all three?
 
 # %% [markdown]
 # Start with a recurrence without a nonlinearity, elementwise ($\odot$):
@@ -289,7 +289,7 @@ assert even["delta rule"] > 0.85 and even["sum"] < 0.5
 assert 0.6 < found["delta rule"] < 0.8 and 0.3 < found["sum"] < 0.5 and recalled(8, 1)[1] > 0.5
 
 # %% [markdown]
-# "Off" is the distance from the value that should be read, in norms of that value. In 8 dimensions only the key written last comes back exactly, and only by the delta rule: 12 keys must overlap. But the answer is a choice among 16, and a read that is far off can still be nearest to the right one. (Nor is the delta rule exact in 16 dimensions: each write disturbs every key that is not orthogonal to its own.) So $d_k$ bounds *exact* recall, and not how often the choice is right.
+# "Off" is the distance from the value that should be read, in norms of that value. Of 12 random keys in 8 dimensions only the one written last comes back exactly, and only by the delta rule. But the answer is a choice among 16, and a read that is far off can still be nearest to the right one. (Nor is the delta rule exact in 16 dimensions: each write disturbs every key that is not orthogonal to its own.) So $d_k$ bounds *exact* recall, and not how often the choice is right.
 
 # %% [markdown]
 # That depends on the keys, too: spread evenly, they overlap less, and the delta rule gains far more than the sum.
@@ -363,10 +363,10 @@ for d in (8, 16):
     assert min(x for row in deltas for x in recall(f"{row} {d}")) > best
 
 # %% [markdown]
-# With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason: one block alone comes within two points. Random keys in one untrained memory have 69 %, evenly spread ones 92. With 4 dimensions, the delta rule reaches 69 % and attention over 98.
+# With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason: with the delta rule, one block alone comes within two points. Random keys in one untrained memory have 69 %, evenly spread ones 92. With 4 dimensions, the delta rule reaches 69 % and attention over 98.
 
 # %% [markdown]
-# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a better one, or more steps, may close the gap. Seeds differ by up to 29 points for linear attention. Nor did the gate help here (its rate is at the edge as well), perhaps since erasing removes what is old.
+# Not shown: that the four that do not erase *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a better one, or more steps, may close the gap. Seeds differ by up to 28 points for linear attention. Nor did the gate help here (its rate is at the edge as well), perhaps since erasing removes what is old.
 
 # %% [markdown]
 # **Hybrids** are the usual answer to "what is next" (reported): a few layers of attention, which recall exactly, among many with a fixed state. Jamba mixes them with Mamba (Lieber et al. 2024), and Qwen3-Next, by its makers' account, with the gated delta rule (Yang et al. 2025). All of these change the model. Can one write faster *without* changing it? Yes: the exploration [Faster: a draft and a check](explorations/15_drafts.ipynb) builds speculative decoding.

@@ -574,7 +574,7 @@ assert all(0.82 < run["plain"] < 0.85 and 0.92 < run["corrected"] < 0.95 for run
 # Whether a speech **answers** another one, none of ours can tell: all seeds are within 5 points of chance. In **verse** both pretrained models are ahead of counts of words and of the model that was not pretrained, in every seed, by 4 to 5 points in the mean; in **genre** only the causal one is, by 3. MiniLM leads in genre (it has read far more, and was trained to compare meanings).
 
 # %% [markdown]
-# On **order** the masked model is ahead of the causal one, if a head is tuned. Ask the causal model its own question, and its score is right in 83 %, and in 93 % less the words' frequencies (masked: 87 and 92). By these scores they are about equal: the heads' gap is not all in what was learned. Both took equal *steps*; the masked one, which scores only its targets, took less than half of the other's seconds.
+# On **order** the masked model is ahead of the causal one, if a head is tuned. Ask the causal model its own question, and its score is right in 83 %, and in 93 % corrected by the words' frequencies (masked: 87 and 92). By these scores they are about equal: the heads' gap is not all in what was learned. Both took equal *steps*; the masked one, which scores only its targets, took less than half of the other's seconds.
 
 # %% [markdown]
 # ## Two real models
@@ -614,13 +614,13 @@ assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "questio
 # ## Break it
 #
 # - Let `mask_tokens` mask all chosen tokens, always. At which kind of place would a model trained like that never have been asked?
-# - Score `line` with a version of `hide_each` that hides two neighbours at once. Which texts lose most?
+# - Score `line` and `shuffled` with a `hide_each` that hides two neighbours at once. Which loses more?
 # - Fine-tune with 50 labels and a rate of 0.0001. Is the pretrained model still at chance?
 
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words, a little with verse, and not with answers. And counting, done well, did that task as well: count words before you credit a network.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words, a little with verse, and not with answers. And counting, done well, did order as well: count words before you credit a network.
 #
 # | | |
 # |:-|:-|
@@ -649,7 +649,7 @@ assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "questio
 #
 # <details><summary>4. "Our pretrained model gets 79 % with 800 labels, the same model from scratch 50 %." What do you ask?</summary>
 #
-# What do counts of the same text get? (78 %, and 93 % less the words' frequencies.) What does the pretrained model's own score get? What do more steps, and other rates, give from scratch?
+# What do counts of the same text get? (78 %, and 93 % corrected.) What does the pretrained model's own score get? What do more steps, and other rates, give from scratch?
 # </details>
 #
 # <details><summary>5. A padded text is classified by the mean of all n states. What goes wrong?</summary>

@@ -281,7 +281,7 @@ assert torch.allclose(together, layer(x), atol=1e-4)
 # %% [markdown]
 # ## Does it pay?
 #
-# Two rivals train nothing: the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts** which words go with which action, in 480 commands, as many as LoRA sees, with patterns for rooms and devices by somebody who knew the task. One rival trains the last block whole, 3.5 million parameters, as long as LoRA. **Of the known kind LoRA writes 93 % exactly. What share of the commands with new rooms?**
+# Two rivals train nothing: the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts** which words go with which action, in 480 commands, as many as LoRA sees in 120 steps, with patterns for rooms and devices by somebody who knew the task. One rival trains the last block whole, 3.5 million parameters, as long as LoRA. **Of the known kind LoRA writes 93 % exactly. What share of the commands with new rooms?**
 
 # %%
 guess = None  # percent
@@ -477,7 +477,7 @@ assert abs(came - 0.6931) < 1e-3
 #
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 23), three seeds. Four rivals: learn the *better answers alone*, as in the first half of this lesson; *DPO and better answers*, the sum of both losses (Pang et al. 2024); *DPO, by the token*, with $\log \pi(y \mid x)$ divided by the answer's tokens; and just ask: "Answer in one word." Measured on 29 other questions (answers are cut after 40 tokens here) and on 16 other pairs.
+# LoRA as above, 40 steps of two pairs (there are 23), three seeds. Four rivals: learn the *better answers alone*, as in the first half of this lesson; *DPO and better answers*, the sum of both losses (Pang et al. 2024); *DPO, by the token*, with $\log \pi(y \mid x)$ divided by the answer's tokens and $\beta = 2.5$; and just ask: "Answer in one word." Measured on 29 other questions (answers are cut after 40 tokens here) and on 16 other pairs.
 
 # %% [markdown]
 # And a control that learns nothing: random noise is added to the ten blocks' weights until plain sentences cost 5 nats a token (4.2 before). **Which answer of a pair loses more of its log probability then: the shorter one, the longer one, or neither?**
@@ -638,7 +638,7 @@ training.expect(claim, acted > 0.5, {name: round(x, 2) for name, x in told.items
 #
 # <details><summary>4. Under DPO the better answers became less likely. Is that a bug?</summary>
 #
-# No, only the difference counts: if both fall, the worse one faster, the loss falls. But it is a warning: in our worst models they fell by 40 nats and more.
+# No, only the difference counts: if both fall, the worse one faster, the loss falls. But it is a warning: on other pairs our two worst models lost 40 nats each.
 # </details>
 
 # %% [markdown]
