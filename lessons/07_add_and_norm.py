@@ -360,8 +360,8 @@ plots.show(
     figure,
     "Four panels, L2 norm of the gradient at 33 levels, logarithmic, three kinds of initial weights, "
     "three seeds each. Bare: all fall steeply towards the bottom. Norm: within a "
-    "factor of 1,000. Residual: level for N(0, 0.02 squared), grows sixtyfold downwards for torch's "
-    "default and by 1e10 for N(0, 1/fan-in). Residual and norm: all three level.",
+    "factor of about 1,000. Residual: level for N(0, 0.02 squared), grows 41- to 66-fold downwards "
+    "for torch's default and by 5e8 to 2e10 for N(0, 1/fan-in). Residual and norm: all three level.",
 )
 needs("shakespeare")
 
@@ -483,7 +483,7 @@ for name, by_start in kept["without clipping"].items():
 assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
-# - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient within a factor of 1,000, but before training all of it arrives at the first character of a window. Replace a token, and its own state at the top moves by rounding error (lesson 05).
+# - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient within a factor of about 1,000, but before training all of it arrives at the first character of a window. Replace a token, and its own state at the top moves by rounding error (lesson 05).
 
 # %% [markdown]
 # - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Unclipped, from torch's default: 2.90, with norms 2.66.) With three times torch's variance it explodes (without a last norm).

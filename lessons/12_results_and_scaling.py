@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
-# The big Transformer of 2017 beat every earlier translator; into German the base one did, at a third of their cost at most. Today's have ten thousand times its parameters. **What did the Transformer win, what does it cost, and what does more of everything buy?**
+# The big Transformer of 2017 beat every earlier translator; into German the base one did, at 35 % of their cost at most. Today's have ten thousand times its parameters. **What did the Transformer win, what does it cost, and what does more of everything buy?**
 #
 # At the end you can write the bill of any training before it starts: parameters, operations, memory and days. You can say how large a model a budget should train, and what a wrong size wastes.
 
@@ -202,7 +202,7 @@ for name, d, steps, cost in (("base", 512, 1e5, base_cost), ("big", 1024, 3e5, b
     assert round(ours / cost, 2) == {"base": 0.29, "big": 0.42}[name]
 
 # %% [markdown]
-# The base model took about three tenths of its printed number, the big one four tenths: what the GPUs *could* have done in that time was not what they did. Divided by the *peak* rate, such a share is called **model FLOPs utilization** (MFU). For the other five rows the paper names neither steps nor tokens, so $6ND$ stops here. Base against big, the order stays: big took ten times the operations, at seven times the printed cost.
+# The base model took about three tenths of its printed number, the big one four tenths: what the GPUs *could* have done in that time was not what they did. Taken of the *peak* rate, such a share is called **model FLOPs utilization** (MFU). For the other five rows the paper names neither steps nor tokens, so $6ND$ stops here. Base against big, the order stays: big took ten times the operations, at seven times the printed cost.
 #
 # The same count, spent equally on six architectures, is an [exploration](explorations/12_small_table.ipynb): there a GRU with attention beats our small Transformer.
 
@@ -635,7 +635,7 @@ for name, law in laws.items():
 assert round(wasted["printed"], 1) == 3.7 and round(wasted["fitted again"], 1) == 1.9
 
 # %% tags=["hide-input"]
-title = "By two laws, Gopher's shape wastes 1.9 to 3.7 times the operations"
+title = "By two laws, Gopher's shape takes 1.9 to 3.7 times the operations"
 figure, panels = plots.panels(title, ["reducible loss", "waste"], size=(8, 3.6))
 many = torch.logspace(9.9, 11.9, 60).tolist()
 for name, colour in zip(("printed", "fitted again"), plots.COLOURS):

@@ -64,7 +64,7 @@ def linear_attention_in_chunks(
 
     phi(x) = elu(x) + 1; S_i and z_i are sums over all j <= i. Inside a chunk the weights are
     computed as a small square; between chunks only S and z are handed on. Any chunk length gives
-    the same result; the last chunk may be shorter. Time O(n (chunk + d_k) d_v), in n / chunk steps.
+    the same result; the last chunk may be shorter. Time O(n (chunk + d) d), in n / chunk steps.
     Source: Katharopoulos et al. 2020, eq. 9; in chunks: Yang et al. 2024, section 2.
     """
     queries, keys = F.elu(q) + 1, F.elu(k) + 1

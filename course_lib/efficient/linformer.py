@@ -33,7 +33,7 @@ def linformer_attention(
 ) -> Float[Tensor, "... n d_v"]:
     """Attend to k projected keys: softmax(Q (E^T K)^T / sqrt(d_k)) F^T V.
 
-    With identities for `e` and `f` this is dense attention; otherwise it approximates it, as far as
+    With identities for `e` and `f` this is dense attention; otherwise it can approximate it, where
     its matrix of weights has a low rank. A projected key holds tokens from both sides, so there
     is no causal form. Time O(n k d), memory O((n + k) d) in tiles of queries; yours may hold all n
     x k weights, but no tensor of n x n numbers. Source: Wang et al. 2020a, eq. 7, whose E and F are
