@@ -779,7 +779,7 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# All blocks of three real models run on your parts, but for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss; full passes then write badly.
+# All blocks here run on your parts, but for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss; full passes then write badly.
 #
 # | | |
 # |:-|:-|

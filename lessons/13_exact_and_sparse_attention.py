@@ -672,7 +672,7 @@ assert all(0.5 < run["curve"][-1] < 0.97 for run in one["global"])
 print("the global block alone, three seeds:", [run["curve"][-1] for run in one["global"]])
 
 # %% [markdown]
-# Without a path, the shares stay near chance: the output at the question cannot depend on the needle, however long we train. (A curve that is flat at the end would not prove that.) With a path, it is nearly always found, with two exceptions. Random links alone find little but what the question itself is linked to. The global block alone finds between 0.6 and 1, depending on the seed.
+# Without a path, the shares stay near chance: the output at the question cannot depend on the needle, however long we train. (A curve that is flat at the end would not prove that.) With a path, it is nearly always found, with two exceptions. Random links alone find little but what the question is linked to. The global block alone finds between 0.6 and 1, depending on the seed.
 
 # %% [markdown]
 # Why is the global block alone worse than with a window beside it, though a far needle takes the same path in both? Look at how soon they learn. And run the control: train on **far needles only**, 13 letters back or more, which no window here reaches in two layers.

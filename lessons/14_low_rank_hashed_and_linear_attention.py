@@ -674,7 +674,7 @@ for pairs in (16, 32, 64):
     assert pairs != 32 or sum(above) == 2
 
 # %% [markdown]
-# It comes within a few points of that. (With 32 pairs two seeds beat it, as unequal groups can.) So a state of fixed size is full at some point: 16 features blur 64 facts, 64 features hold them all. How many depends on the rule, too (lesson 15). (Arora et al. 2024 study this trade-off.)
+# It comes within a few points. (With 32 pairs two seeds beat it; unequal groups can.) So a state of fixed size is full at some point: 16 features blur 64 facts, 64 features hold them all. How many depends on the rule, too (lesson 15). (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens

@@ -477,7 +477,7 @@ assert abs(came - 0.6931) < 1e-3
 #
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 23), three seeds. Four rivals: learn the *better answers alone*, as in the first half of this lesson; *DPO and better answers*, the sum of both losses (Pang et al. 2024); *DPO, by the token*, with $\log \pi(y \mid x)$ divided by the answer's tokens and $\beta = 2.5$; and just ask: "Answer in one word." Measured on 29 other questions (answers are cut after 40 tokens here) and on 16 other pairs.
+# LoRA as above, 40 steps of two pairs (there are 23), three seeds. Four rivals: learn the *better answers alone*, as in this lesson's first half; *DPO and better answers*, the sum of both losses (Pang et al. 2024); *DPO, by the token*, with $\log \pi(y \mid x)$ divided by the answer's tokens and $\beta = 2.5$; and just ask: "Answer in one word." Measured on 29 other questions (answers cut after 40 tokens) and on 16 other pairs.
 
 # %% [markdown]
 # And a control that learns nothing: random noise is added to the ten blocks' weights until plain sentences cost 5 nats a token (4.2 before). **Which answer of a pair loses more of its log probability then: the shorter one, the longer one, or neither?**
