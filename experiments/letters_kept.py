@@ -60,7 +60,9 @@ def letters(some: list[str]) -> Tensor:
     return torch.tensor([[ord(letter) - ord("a") for letter in word] for word in some])
 
 
-def named(make: Callable[[int, int], nn.Module], inputs: list[Tensor], targets: list[Tensor]):
+def named(
+    make: Callable[[int, int], nn.Module], inputs: list[Tensor], targets: list[Tensor]
+) -> Tensor:
     """Train one probe; return by place the share of tested words whose letter it names.
 
     Each place is tested after the epoch that is best for it on the words to stop by.
@@ -98,7 +100,7 @@ def _hidden(size: int, places: int) -> nn.Module:
 
 def kept(model: Seq2Seq, seed: int) -> dict[str, dict[str, list[float]]]:
     """Return by length what either probe names, and what naming the commonest letter gets."""
-    found = {}
+    by_length = {}
     for pieces in PIECES:
         parts = words(pieces, seed)
         inputs, targets = [contexts(model, part) for part in parts], [*map(letters, parts)]
@@ -110,10 +112,10 @@ def kept(model: Seq2Seq, seed: int) -> dict[str, dict[str, list[float]]]:
                 "hidden": named(_hidden, inputs, targets),
                 "commonest": (targets[2] == targets[0].mode(0).values).float().mean(0),
             }
-        found[str(PIECE * pieces)] = {
+        by_length[str(PIECE * pieces)] = {
             name: [round(x, 3) for x in share.tolist()] for name, share in shares.items()
         }
-    return found
+    return by_length
 
 
 def found(model: Seq2Seq, seed: int) -> dict[str, float]:

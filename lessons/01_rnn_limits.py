@@ -392,6 +392,7 @@ long_words = results.load("long_words")["figures"]
 for letters, words in long_words["unheard"].items():
     same, count = map(sum, zip(*words))
     print(f"{letters:>2} letters: {same / count:5.1%} of {count:,} changes are unheard")
+    assert same / count < (0.25 if letters == "34" else 0.08)
 probed = results.load("letters_kept")["figures"]
 again = {}
 print("the middle piece is found (noise of half a standard deviation, three seeds):")

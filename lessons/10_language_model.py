@@ -610,7 +610,7 @@ for name, by_rate in swept.items():
     print(f"{name}:", ", ".join(f"{loss:.3f} at {rate}" for rate, loss in by_rate.items()))
 
 # %% [markdown]
-# With nanoGPT's settings attention only comes level with counting: 1.486 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in two; with them all three runs are below counting, by 0.007 to 0.013. Longer windows in larger batches save nothing in equal time with AdamW. Muon with them is 0.04 to 0.05 below the best AdamW rung. Only a better rate? Below the figure both are swept, with the longer windows, one run each: Muon is ahead at each of three rates, which differ by 0.008.
+# With nanoGPT's settings attention only comes level with counting: 1.486 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in two; with them all three runs are below counting, by 0.007 to 0.013. Longer windows in larger batches save nothing in equal time with AdamW. Muon with them is 0.04 to 0.05 below the best AdamW rung. Only a better rate? Below the figure both are swept (longer windows, the steps of 341 seconds, one run each): Muon is ahead at each of three rates, which differ by 0.008.
 
 # %% [markdown]
 # (Muon steps the blocks' matrices; all else is stepped by Adam at 0.003, which was not swept.) The wider model saves another 0.03 to 0.05. To begin as the counts saves another 0.01 at most. Dropout helped once and hurt twice.
