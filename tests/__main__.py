@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
-from tests.affected import changed_files, tests_for
+from tests.affected import changed_files, tests_for, typed
 
 # two processes on two cores: more threads than that would wait for each other, and if somebody
 # asks for more, they wait without work
@@ -78,9 +78,16 @@ def stages() -> dict[str, Stage]:
 
 def quick_stages() -> dict[str, Stage]:
     """Name the stages of the everyday loop: style, types, and the tests of what has changed."""
-    tests = tests_for(changed_files())
+    changed = changed_files()
+    tests, types = tests_for(changed), typed(changed)
     print("changed since the last commit, or by it:", *(tests or ["nothing that has tests"]))
-    return STYLE | ({"tests of what changed": Stage([*PYTEST, *NO_NBVAL, *tests])} if tests else {})
+    return {
+        "style": STYLE["style"],
+        "format": STYLE["format"],
+        **({"types of what changed": Stage(["basedpyright", *types])} if types else {}),
+        # one process: each loads torch
+        **({"tests of what changed": Stage(["pytest", *NO_NBVAL, *tests])} if tests else {}),
+    }
 
 
 def pages_stages() -> dict[str, Stage]:

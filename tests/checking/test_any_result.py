@@ -47,6 +47,7 @@ def test_a_verdict_comes_back_whatever_is_returned(kind):
         assert panel.text(judged, everything=True)
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("exercise_id", ids())
 def test_every_answer_of_the_bank_can_be_explained_without_the_bank(exercise_id):
     exercise = load(exercise_id)

@@ -15,6 +15,14 @@ def test_every_exercise_holds_all_laws(exercise_id):
     assert not violations, "\n".join(["", *violations])
 
 
+@pytest.mark.weekly
+@pytest.mark.parametrize("exercise_id", catalogue.ids())
+def test_every_exercise_holds_all_laws_for_other_seeds_too(exercise_id):
+    exercise = catalogue.load(exercise_id)
+    violations = [*laws.prove(exercise, (1, 2, 3, 4, 5, 6)).violations, *laws.exceptions(exercise)]
+    assert not violations, "\n".join(["", *violations])
+
+
 def exercise_of(reference, cases):
     """Make an exercise of a function and of what draws the inputs of its cases."""
     texts = {"lesson": "00", "title": "", "minutes": 1, "difficulty": 1, "hints": ("", "")}
