@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_lib.command_line.shared import load, printable
+from course_lib.command_line.shared import load, printable, used
 from course_lib.files.errors import CommandError
 from course_lib.files.workspace import Workspace
 
@@ -45,6 +45,7 @@ def run(options: Namespace) -> int:
     for remark in submission.remarks:
         print(printable(remark))
     workspace, judged = Workspace.find(folder), []
+    print(used(workspace, folder))
     # an answer reads what its notebook could read: the files beside it, and the workspace
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
