@@ -11,6 +11,9 @@ from pathlib import Path
 from course_lib.files.paths import ROOT
 
 LAWS = "tests/checking/laws/test_laws.py::test_every_exercise_holds_all_laws"
+ORACLES = (
+    "tests/verify/test_verify.py::test_every_component_equals_its_oracle_and_so_do_its_gradients"
+)
 # one exercise of each kind: a function, a method, numbers alone, code that is handed out broken
 KINDS = ("attention/softmax", "add_norm/pre_norm", "multi_head/score_variance", "masks/packing")
 # where a change of the engine could turn any verdict
@@ -67,7 +70,8 @@ def _tests_for_one(path: Path) -> set[str]:
         case ("course_lib", room, *_, _) if room in ENGINE and path.suffix == ".py":
             return {f"{LAWS}[{x}]" for x in KINDS} | _importing(path, ENGINE) | _mirror(path)
         case ("course_lib", *_) if path.suffix == ".py":
-            own = _named_like(path) or _importing(path, _rooms(path)) or _mirror(path)
+            own = _named_like(path) | _comparisons_of(path)
+            own = own or _importing(path, _rooms(path)) or _mirror(path)
             return _laws_of(path) | own
         case ("experiments" | "benchmarks", _) if path.suffix == ".py":
             return _importing(path, ("experiments",))
@@ -76,6 +80,12 @@ def _tests_for_one(path: Path) -> set[str]:
         case ("results", *_) | ("notebooks", *_):
             return set()
     return {"tests/pages/test_project.py"}
+
+
+def _comparisons_of(path: Path) -> set[str]:
+    """Name the test that compares a component with its oracle."""
+    compared = ROOT / "course_lib" / "verify" / path.name
+    return {f"{ORACLES}[{path.stem}]"} if len(path.parts) == 2 and compared.exists() else set()
 
 
 def _named_like(path: Path) -> set[str]:
