@@ -158,7 +158,9 @@ WHAT_ELSE = {
     "carl/work.zip": ("carl", "There is no notebook, but carl/work.zip. Unpack it"),
     "dora/a.py": ("dora", "There is no notebook, but dora/a.py."),
     "emil.py": ("emil", "There is no notebook, but emil.py."),
-    "fay.ipynb.txt": ("fay", "There is no notebook, but fay.ipynb.txt."),
+    "fay_406_text.html": ("fay_406", "There is no notebook, but a text (fay_406_text.html): hand"),
+    "gus_LATE_407_link.html": ("gus_407", "There is no notebook, but a link (gus_LATE_407_link."),
+    "LATE_anon_x7Kp2_link.html": ("anon_x7Kp2", "There is no notebook, but a link (LATE_anon_x7K"),
 }
 
 
@@ -170,8 +172,10 @@ def test_who_hands_in_no_notebook_is_told_what_it_was(tmp_path, name):
         path.write_text("no notebook")
     shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
     for place in (tmp_path / "in", tmp_path / "all.zip"):
-        [found] = collect(place)
-        assert (found.student, found.notebook) == (student, "")
+        left_out = []
+        [found] = collect(place, left_out.append)
+        assert (found.student, found.notebook, left_out) == (student, "", ["README.txt"])
+        assert found.late == ("LATE" in name)
         assert found.problem
         assert said in found.problem
 
@@ -719,7 +723,7 @@ def test_a_run_that_fails_at_any_file_goes_on_to_the_same_bytes(
 ):
     hand_in("lovelaceada_12_345_00.ipynb", WRONG)
     canvas, rubric = tmp_path / "canvas.csv", tmp_path / "rubric.csv"
-    canvas.write_text("Student,ID,Section,Start (77)\nAda,12,,\n")
+    canvas.write_text("Student,ID,Section,Start (77)\nPoints Possible,,,4\nAda,12,,\n")
     rubric.write_text("question,points,criterion\nwhy,2,is right\n")
     moodle = tmp_path / "moodle.csv"
     moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
@@ -842,7 +846,7 @@ def test_without_dask_it_says_what_installs_it(hand_in, tmp_path, capsys, monkey
 def test_gradebooks_are_filled(hand_in, grade, tmp_path, capsys):
     hand_in("lovelaceada_12_345_00.ipynb")
     canvas, moodle = tmp_path / "canvas.csv", tmp_path / "moodle.csv"
-    canvas.write_text("Student,ID,Section,Start (77)\nAda,12,,\nBob,13,,\n")
+    canvas.write_text("Student,ID,Section,Start (77)\nPoints Possible,,,4\nAda,12,,\nBob,13,,\n")
     moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
     options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
     assert grade(tmp_path / "in", tmp_path / "out", *options) == 0

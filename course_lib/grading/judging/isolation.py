@@ -26,6 +26,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 START_SECONDS = 120  # for Python and torch to load, on a busy machine too
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+    "OMP_THREAD_LIMIT": "1",  # an answer may ask for more, and there are no threads
     "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg", "LANG": "C.UTF-8",
     "HOME": "/",
 }  # fmt: skip

@@ -7,6 +7,7 @@ from course_lib.grading.judging.isolation import Level
 
 BY_HAND = "by_hand/"  # begins the ids of what a person marks
 EXTRA = "by_hand/extra"  # points that a person gives beside all exercises
+Missing = Literal["empty", "zero"]
 Status = Literal["graded", "unreadable", "missing", "superseded"]
 
 
@@ -56,6 +57,7 @@ class Entry(TypedDict):
     message: str
     exercises: dict[str, ExerciseResult]
     words: NotRequired[dict[str, str]]
+    python: NotRequired[str]
 
 
 class SubmissionResult(Entry):
@@ -80,3 +82,4 @@ class Results(TypedDict):
     isolation: Level
     seed: int
     submissions: list[SubmissionResult]
+    missing: NotRequired[Missing]
