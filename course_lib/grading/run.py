@@ -14,9 +14,17 @@ from typing import TypeVar
 from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading.gradebooks import canvas, moodle
+from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate, name_key
-from course_lib.grading.judging.isolation import CannotGrade, Level, best_level, problem, problems
+from course_lib.grading.judging.isolation import (
+    AS_ROOT,
+    CannotGrade,
+    Level,
+    best_level,
+    is_root,
+    problem,
+    problems,
+)
 from course_lib.grading.judging.rules import Rules, exercises_of, versions
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
 from course_lib.grading.marks import by_hand
@@ -66,6 +74,8 @@ def run(options: Namespace) -> int:
         left_out: list[str] = []
         submitted = collect(options.submissions, left_out.append)
         policy = _policy(options, earlier, submitted)
+        if is_root():
+            _tell(f"Note: {AS_ROOT}")
         _tell_what_was_left_out(left_out)
         results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
@@ -76,6 +86,8 @@ def run(options: Namespace) -> int:
                 f"{names}: not written while {count(waiting, 'answer')} are to be marked by hand."
             )
             gradebooks = []
+        for name, content in feedback_zip.archives(results).items():
+            write_atomically(folder / name, content)
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)

@@ -304,7 +304,7 @@ def test_what_a_student_is_called_does_not_reach_the_terminal_as_it_is(
     (tmp_path / "in" / name).mkdir(parents=True)
     hand_in(f"{name}.ipynb").write_text("{")
     worksheet = tmp_path / "moodle.csv"
-    worksheet.write_text(f'Identifier,Full name,Grade\nParticipant 1,"{name}",\n')
+    worksheet.write_text(f'Identifier,Full name,Grade,Maximum grade\nParticipant 1,"{name}",,9\n')
     for place in (tmp_path / "in", tmp_path / "in" / f"{name}.ipynb"):
         assert grade(place, tmp_path / place.suffix[1:], "--moodle", worksheet) == 0
     assert grade(tmp_path / "in" / f"{name}x", tmp_path / "no") == 2
@@ -723,7 +723,7 @@ def test_a_run_that_fails_at_any_file_goes_on_to_the_same_bytes(
 ):
     hand_in("lovelaceada_12_345_00.ipynb", WRONG)
     canvas, rubric = tmp_path / "canvas.csv", tmp_path / "rubric.csv"
-    canvas.write_text("Student,ID,Section,Start (77)\nPoints Possible,,,4\nAda,12,,\n")
+    canvas.write_text("Student,ID,Section,Start (77)\nPoints Possible,,,9\nAda,12,,\n")
     rubric.write_text("question,points,criterion\nwhy,2,is right\n")
     moodle = tmp_path / "moodle.csv"
     moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
@@ -846,7 +846,7 @@ def test_without_dask_it_says_what_installs_it(hand_in, tmp_path, capsys, monkey
 def test_gradebooks_are_filled(hand_in, grade, tmp_path, capsys):
     hand_in("lovelaceada_12_345_00.ipynb")
     canvas, moodle = tmp_path / "canvas.csv", tmp_path / "moodle.csv"
-    canvas.write_text("Student,ID,Section,Start (77)\nPoints Possible,,,4\nAda,12,,\nBob,13,,\n")
+    canvas.write_text("Student,ID,Section,Start (77)\nPoints Possible,,,9\nAda,12,,\nBob,13,,\n")
     moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
     options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
     assert grade(tmp_path / "in", tmp_path / "out", *options) == 0

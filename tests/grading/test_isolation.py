@@ -5,8 +5,6 @@ import os
 import platform
 import re
 import stat
-import subprocess
-import sys
 import sysconfig
 import time
 from pathlib import Path

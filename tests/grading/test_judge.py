@@ -3,7 +3,10 @@
 import ast
 import inspect
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -283,3 +286,84 @@ def test_a_notebook_of_a_lesson_may_still_hold_what_has_moved_to_an_exploration(
             found = judge.entry(older)
             assert verdict(found, moved)["status"] == "passed"
     assert found["lesson"] == "04_trees"
+
+
+def test_a_notebook_of_a_newer_python_says_so(entry, monkeypatch):
+    made = json.loads(notebook([(None, SET_UP), ("start/hello", RIGHT)], "00"))
+    for version, newer in (("3.99.1", "3.99"), ("3.9.1", None), ("4", None), (3, None)):
+        made["metadata"]["language_info"] = {"name": "python", "version": version}
+        with Judge(Rules(best_level(), SEED, seconds=SECONDS)) as judge:
+            found = judge.entry(json.dumps(made).encode())
+        assert found.get("python") == newer
+        assert found["message"].startswith("Written with Python 3.99; this") == bool(newer)
+
+
+# what computes the larger part of an exercise, by ways that no one forbade by name
+LARGER_PART = {
+    "an optimizer's function": (
+        "adamw/step",
+        "from torch.optim.adamw import adamw\ndef adamw_step(*x):\n    return adamw(*x)",
+    ),
+    "a line through points": (
+        "scaling/fit_power_law",
+        "import statistics\ndef fit_power_law(x, y):\n"
+        "    return statistics.linear_regression(x, y)",
+    ),
+    "a polynomial": (
+        "scaling/fit_power_law",
+        "from numpy.polynomial.legendre import legfit\ndef fit_power_law(x, y):\n"
+        "    return legfit(x, y, 1)",
+    ),
+    "another polynomial": (
+        "scaling/fit_power_law",
+        "import numpy as np\ndef fit_power_law(x, y):\n"
+        "    return np.polynomial.Hermite.fit(x, y, 1)",
+    ),
+    "a distribution": (
+        "attention/softmax",
+        "from torch.distributions import Categorical\ndef softmax(x, mask=None):\n"
+        "    return Categorical(logits=x).probs",
+    ),
+    "a layer of the grader's": (
+        "self_attention/scaled_dot_product",
+        "from course_lib.answers.probe_layers import attention_by_softmax as ready\n"
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n    return ready()(q, k, v, mask)",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", LARGER_PART)
+def test_what_computes_the_larger_part_is_refused(entry, way):
+    exercise_id, source = LARGER_PART[way]
+    lesson = catalogue.outline(exercise_id).lesson
+    found = verdict(entry((exercise_id, source), lesson=lesson), exercise_id)
+    assert (found["status"], found["points"]) == ("forbidden", 0)
+
+
+OUT_OF_ORDER = """
+import json, sys
+from course_lib.checking.notebook.answer_cells import find_answers
+cells = json.load(sys.stdin)
+for texts in cells:
+    told = {"course": {"lesson": "00"}}
+    listed = [{"cell_type": "code", "metadata": {}, "source": x} for x in texts]
+    found = find_answers({"cells": listed, "metadata": told}, "This").attempts["start/hello"]
+    print(json.dumps([found.source, found.places]))
+"""
+
+
+def test_the_same_notebook_is_the_same_answer_in_every_process():
+    names = [f"n{i}" for i in range(8)]
+    given = f"def double(x, a=({', '.join(names)})):\n    return 2 * x"
+    below = ["count = iter(range(99))", *(f"{name} = next(count)" for name in names)]
+    notebooks = [[given, *below], [given, "\n".join(below)], [*below[1:], given, below[0]]]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", OUT_OF_ORDER], input=json.dumps(notebooks), text=True,
+            capture_output=True, check=True, env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert found[0] == found[1]
+    source, _ = json.loads(found[0].split("\n")[0])
+    assert [x for x in source.split("\n") if "next" in x] == below[1:]

@@ -5,18 +5,25 @@ The names and the rules are those of Canvas (`lib/content_zipper.rb`,
 `feedback/file/importziplib.php`), tried with archives made here.
 """
 
+import csv
+import io
 import unicodedata
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
 from course_lib.grading.gradebooks.template import name_key
-from course_lib.grading.judging.rules import Rules
+from course_lib.grading.judging.rules import Rules, versions
+from course_lib.grading.marks.by_hand import ByHand, read_rubric
 from course_lib.grading.marks.grades import Policy, results
+from course_lib.grading.reports import feedback, nbgrader_csv
 from course_lib.grading.submissions import roster
 from course_lib.grading.submissions.files import SubmittedFile, collect
+from course_lib.grading.submissions.journal import Journal, OtherRules
 from course_lib.grading.submissions.lateness import Lateness, Penalty
 from course_lib.grading.submissions.times import deadline, parse_time
 
@@ -224,3 +231,139 @@ def test_a_name_is_the_same_however_it_is_written(tmp_path):
     assert sorted(people.find(x.student, x.number).id for x in found) == ["BOB", "ada@x.org", "j1"]
     assert people.without((x.student, x.number) for x in found) == []
     assert name_key("STRASSE") == name_key("Straße ")
+
+
+# gradebooks
+
+HEAD = "Identifier,Full name,Grade,Maximum grade,Feedback comments\n"
+
+
+def of_class(tmp_path, names, policy=None, points=4):
+    found = collect(pack(tmp_path / "all.zip", names))
+    judged = [(one, entry(points)) for one in found]
+    return results(Rules("plain", 3, [HELLO]), judged, policy or Policy())
+
+
+@pytest.mark.parametrize("head", [HEAD, HEAD.upper(), HEAD.replace("Maximum g", "Maximum G")])
+def test_headings_are_known_in_any_case(tmp_path, head):
+    sheet = head + "".join(f"Participant {100 + i},{x},,10.00,\n" for i, x in enumerate(PEOPLE))
+    filled = moodle.fill(of_class(tmp_path, moodle_names()), sheet).text
+    assert [row[2] for row in csv.reader(io.StringIO(filled))][1:] == ["10"] * len(PEOPLE)
+    book = "STUDENT,id,Lesson 03 (7)\n    points possible,,10\nAda,100,\n"
+    found = canvas.fill(of_class(tmp_path, canvas_names()), book, "lesson 03").text
+    assert "Ada,100,10\n" in found
+
+
+def test_a_gradebook_that_does_not_say_how_many_points_there_are_is_refused(tmp_path):
+    found = of_class(tmp_path, moodle_names())
+    for sheet in (
+        "Identifier,Grade,ID number\nParticipant 100,,44\n",
+        HEAD + "Participant 100,,,,\n",
+    ):
+        with pytest.raises(ValueError, match="how many points this assignment has: --scale does"):
+            moodle.fill(found, sheet)
+        assert "Participant 100,8," in moodle.fill(found, sheet, scale=8).text.replace(",,8", ",8")
+    with pytest.raises(ValueError, match="Canvas's file does not say how many points"):
+        canvas.fill(found, "Student,ID,X (1)\nAda,100,\n", "X")
+
+
+def test_what_is_missing_is_empty_everywhere_or_zero_everywhere(tmp_path):
+    names = [*moodle_names()[:1], "Bob K_104_assignsubmission_file/a.pdf"]
+    people = HEAD + "Participant 100,,,4.00,\nParticipant 104,,,4.00,\nParticipant 105,,,4.00,\n"
+    for missing, cells in (("empty", ["4", "", ""]), ("zero", ["4", "0", "0"])):
+        policy = Policy(roster=roster.read(people), missing=missing)
+        found = collect(pack(tmp_path / "all.zip", names))
+        judged = [(x, entry() if x.notebook else entry(status="unreadable")) for x in found]
+        graded = results(Rules("plain", 3, [HELLO]), judged, policy)
+        filled = csv.reader(io.StringIO(moodle.fill(graded, people).text))
+        assert [row[2] for row in filled][1:] == cells
+        _, *rows = csv.reader(io.StringIO(nbgrader_csv.files(graded)["nbgrader.csv"]))
+        assert [row[9] for row in rows] == [x for x in cells if x]
+        assert {row[0] for row in rows} == {"00_start_here"}
+
+
+def test_what_nobody_has_looked_at_has_its_own_word_and_tells_no_student_the_answer(tmp_path):
+    rubric = read_rubric("question,points,criterion\nwhy,2,names the variance\n")
+    policy = Policy(by_hand=ByHand(rubric))
+    found = of_class(tmp_path, moodle_names()[:1], policy)
+    page = "".join(feedback.files(found).values())
+    assert "variance" not in page
+    assert "course hint by_hand" not in page
+    answer = found["submissions"][0]["exercises"][HELLO]
+    sentences = [("is right", True), ("is quick", False), ("was not tried", None)]
+    answer["properties"] = [{"sentence": x, "points": 1, "held": y} for x, y in sentences]
+    filled = moodle.fill(found, HEAD + "Participant 100,,,6.00,\n").text
+    assert "Does not hold yet: is quick.</p><p>Not tried: was not tried." in filled
+    assert "variance" not in filled
+
+
+# giving back
+
+
+def moodles_rule(path, participants):
+    """Say whose file this is and what it is called, as Moodle's importer reads a path."""
+    parts = path.split("/")
+    while parts:
+        info = parts.pop(0).split("_", 4)
+        if len(info) < 4 or not info[1].isdecimal() or int(info[1]) not in participants:
+            continue
+        if info[2:4] == ["assignsubmission", "file"]:
+            return int(info[1]), "/".join([*info[4:], *parts])
+    return None
+
+
+def canvas_rule(path):
+    """Say whose file this is, and which of theirs, as Canvas reads a name."""
+    return [int(x) for x in Path(path).name.split("_") if x.isascii() and x.isdecimal()][:2]
+
+
+def test_feedback_goes_back_in_one_zip_under_the_names_that_a_platform_reads(tmp_path):
+    names = [*moodle_names(), "Eve_X_207_assignsubmission_file/a.pdf"]
+    found = of_class(tmp_path, names)
+    [(name, content)] = feedback_zip.archives(found).items()
+    assert name == "feedback_moodle.zip"
+    assert feedback_zip.archives(found) == {name: content}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        read = {x: archive.read(x).decode() for x in archive.namelist()}
+    ids = {*range(100, 105), 207}
+    owners = [moodles_rule(x, ids) for x in read]
+    assert {number for number, _ in owners} == ids
+    assert {title.strip("/") for _, title in owners} == {"03.ipynb.html", "feedback.html"}
+    for path, page in read.items():
+        assert path.partition("_")[0].split()[0] in page
+    [(name, content)] = feedback_zip.archives(of_class(tmp_path, canvas_names(late=[1]))).items()
+    assert name == "feedback_canvas.zip"
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        owners = [canvas_rule(x) for x in archive.namelist()]
+    assert sorted(owners) == [[100 + i, 900 + i] for i in range(len(PEOPLE))]
+    assert feedback_zip.archives(of_class(tmp_path, ["ada/03.ipynb", "bob/03.ipynb"])) == {}
+
+
+def test_an_appeal_keeps_the_rows_of_the_others(tmp_path):
+    before = of_class(tmp_path, moodle_names(), points=1)["submissions"]
+    again = collect(pack(tmp_path / "one.zip", moodle_names()[:1]))
+    kept = [x for x in before if x["number"] != "100"]
+    people = HEAD + "".join(f"Participant {100 + i},,,4,\n" for i in range(5))
+    policy = Policy(roster=roster.read(people), kept=kept)
+    found = results(Rules("plain", 3), [(again[0], entry(4))], policy)["submissions"]
+    assert {x["number"]: x["score"] for x in found} == {"100": 4} | dict.fromkeys(
+        ("101", "102", "103", "104"), 1
+    )
+
+
+# the same bytes
+
+
+def test_a_run_goes_on_only_with_what_judged_the_first_part(tmp_path):
+    rules = Rules("plain", 3, versions=versions())
+    assert {HELLO, "the course"} <= {*rules.versions}
+    journal = Journal(tmp_path)
+    journal.begin(rules)
+    journal.add("a.ipynb", "0", entry())
+    assert journal.begin(rules) == {("a.ipynb", "0"): entry()}
+    for other, said in (
+        (replace(rules, versions=rules.versions | {HELLO: "0"}), "another version of start/hello"),
+        (replace(rules, seed=4, strict=True), r"other options \(seed, strict\)"),
+    ):
+        with pytest.raises(OtherRules, match=said):
+            journal.begin(other)

@@ -28,7 +28,7 @@ Cells = Iterable[NotebookNode]
 
 def stem(lesson: str) -> str:
     """Return the name of a page's notebook. Raises LookupError where it has no exercises."""
-    return _path(lesson).stem
+    return path(lesson).stem
 
 
 def points(lesson: str) -> int:
@@ -53,7 +53,7 @@ def notebook(
     code; `other(cell)` those for one of text, imports or a given component; `first` go before all.
     Raises LookupError.
     """
-    whole = nbformat.read(_path(lesson), as_version=4)
+    whole = nbformat.read(path(lesson), as_version=4)
     without_solution_links(whole)
     without_installation(whole)
     cells = [*first]
@@ -66,7 +66,8 @@ def notebook(
     return nbformat.writes(made) + "\n"
 
 
-def _path(lesson: str) -> Path:
+def path(lesson: str) -> Path:
+    """Return the notebook of a page. Raises LookupError where it has no exercises."""
     exercises_of([lesson])
     file = page_files().get(lesson)
     path = ROOT / "notebooks" / (notebook_of(file) if file else "")

@@ -33,12 +33,22 @@ ENVIRONMENT = {
 DEVICES = ("/dev/null", "/dev/urandom")  # torch draws its seeds from the second
 
 
+AS_ROOT = (
+    "you are root, whom the kernel lets do more than the sandbox takes away: be somebody else."
+)
+
+
 class CannotGrade(Exception):
     """What keeps a run from going on; the message is one sentence."""
 
 
 class NoIsolation(CannotGrade):
     """A level that this machine does not offer."""
+
+
+def is_root() -> bool:
+    """Tell whether this process is root's."""
+    return os.name == "posix" and os.geteuid() == 0
 
 
 def fix(level: Level) -> str:

@@ -125,6 +125,8 @@ def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> Submi
         result["python"] = entry["python"]
     if submitted.number:
         result["number"] = submitted.number
+    if submitted.platform:
+        result["platform"] = submitted.platform
     if person := policy.roster.find(submitted.student, submitted.number):
         result["name"], result["email"] = person.name, person.email
     return result

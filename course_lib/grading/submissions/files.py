@@ -22,10 +22,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from course_lib.grading.submissions import gradescope
 from course_lib.grading.submissions.times import parse_time
 
+Platform = Literal["Canvas", "Moodle"]
 LARGEST = 100 * 2**20
 LARGEST_STAMP = 1024
 LAST_SECOND = 253_402_214_400  # the last day that a `datetime` knows
@@ -36,7 +38,7 @@ NAMED = re.compile(r"(?<=.)(?:\.ipynb.*|\.py)$", re.DOTALL | re.IGNORECASE)
 ARCHIVES = (".zip", ".tar", ".gz", ".bz2", ".xz", ".7z", ".rar")
 INSTEAD = {"text": "a text", "link": "a link"}  # of a notebook, in Canvas
 SYSTEMS_OWN = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
-FORMATS = {
+FORMATS: dict[Platform, re.Pattern] = {
     "Canvas": re.compile(
         r"(?:(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)"
         r"|(?P<late_and_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+))"
@@ -77,7 +79,7 @@ class SubmittedFile:
     late: bool = False
     problem: str | None = None
     number: str = ""
-    platform: str = ""
+    platform: Platform | None = None
     inside: str = ""
 
     def content(self) -> bytes:
@@ -376,7 +378,7 @@ def _stamped(one: SubmittedFile) -> SubmittedFile:
     return replace(one, time=max(filter(None, (one.time, taken)), default=None))
 
 
-def _formats(tops: Mapping[str, bool]) -> list[str]:
+def _formats(tops: Mapping[str, bool]) -> list[Platform]:
     """Name the platforms that a folder's names are of; `tops` says which are files' names.
 
     What a student calls a file is the end of its name, and can make a name of Canvas look like one
@@ -386,7 +388,7 @@ def _formats(tops: Mapping[str, bool]) -> list[str]:
     return ["Canvas"] if all("Canvas" in fits for fits in fitting) else list(FORMATS)
 
 
-def _fits(name: str, is_file: bool) -> dict[str, re.Match]:
+def _fits(name: str, is_file: bool) -> dict[Platform, re.Match]:
     known = {x: pattern for x, pattern in FORMATS.items() if is_file or x != "Canvas"}
     return {x: found for x, pattern in known.items() if (found := pattern.fullmatch(name))}
 
