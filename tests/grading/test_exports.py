@@ -3,6 +3,7 @@
 import io
 import json
 import linecache
+import os
 import re
 import shutil
 import subprocess
@@ -25,6 +26,8 @@ from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.rules import exercises_of
 
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
+# a lesson of functions and a class, one with pages to mend, and an exploration with stand-ins
+EXECUTED = LESSONS if "COURSE_ALL_ANSWERS" in os.environ else ["03", "04", "04_distances"]
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)
 
 
@@ -43,7 +46,7 @@ def code_of(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", EXECUTED)
 def test_nbgraders_solutions_win_all_points_of_its_own_cells(lesson, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook, scope, won, most = notebook_of("nbgrader", lesson), {}, 0, 0
