@@ -153,6 +153,7 @@ def test_otters_cases_hold_for_the_reference_and_not_for_nothing():
 def test_each_page_says_what_is_not_protected(tool):
     readme = files_of(tool, "03")["README.md"]
     assert readme.startswith("# Lesson 03 for ")
+    assert "torch, numpy, einops, jaxtyping and tqdm" in readme
     assert "what is not" in readme or "What is not protected" in readme
 
 

@@ -20,8 +20,13 @@ from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import without_installation, without_solution_links
 from course_lib.grading.judging.rules import exercises_of
+from course_lib.grading.judging.sandbox_files import PACKAGES
 
 SECTION = "## "
+PACKAGES_OF_ANSWERS = (
+    f"Where `course grade` judges it, an answer may use\n{', '.join(PACKAGES[:-1])} and "
+    f"{PACKAGES[-1]}, and Python's own modules."
+)
 NOTE = "These are the lesson's exercises. What it shows between them stands in its own notebook."
 Cells = Iterable[NotebookNode]
 

@@ -21,14 +21,14 @@ def archives(results: Results) -> dict[str, bytes]:
     rows = zip(results["submissions"], feedback.files(results).values(), strict=True)
     for submission, page in rows:
         platform = submission.get("platform")
-        if platform and (name := _name(submission)):
+        if platform and (name := _name(submission, platform)):
             pages.setdefault(f"feedback_{platform.lower()}.zip", {})[name] = page
     return {name: _packed(inside) for name, inside in sorted(pages.items())}
 
 
-def _name(submission: SubmissionResult) -> str | None:
+def _name(submission: SubmissionResult, platform: str) -> str | None:
     """Return the name under which a page finds its student; None where the platform gave none."""
-    if submission["platform"] == "Canvas":
+    if platform == "Canvas":
         # a text or a link has no file to which a page could belong
         return f"{submission['notebook']}.html" if submission["notebook"] else None
     name, _, number = submission["student"].rpartition("_")

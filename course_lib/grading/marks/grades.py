@@ -36,16 +36,9 @@ def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Pol
     said = _said_of_several(judged, policy)
     submissions = list(policy.kept)
     for submitted, entry in judged:
-        if sentence := said.get(submitted):
-            counts, words = sentence
-            message = plain(f"{words} {entry['message']}" if counts else words)
-            entry = (
-                Entry(**entry | {"message": message})
-                if counts
-                else Entry(
-                    lesson=entry["lesson"], status="superseded", message=message, exercises={}
-                )
-            )
+        if submitted in said:
+            counts, words = said[submitted]
+            entry = _with(entry, words) if counts else _superseded(entry, words)
         submissions.append(_submission(submitted, entry, policy))
     here = [*((x.student, x.number) for x, _ in judged)]
     here += ((x["student"], x.get("number", "")) for x in policy.kept)
@@ -96,6 +89,16 @@ def _of_several(
             more = "has more points and" if _points(best) > _points(entry) else "has as many and"
             said = "Nothing says which of several notebooks is the latest:"
             yield submitted, (False, f"{said} {one.notebook} {more} counts.")
+
+
+def _with(entry: Entry, words: str) -> Entry:
+    entry = entry.copy()
+    entry["message"] = plain(f"{words} {entry['message']}")
+    return entry
+
+
+def _superseded(entry: Entry, words: str) -> Entry:
+    return Entry(lesson=entry["lesson"], status="superseded", message=plain(words), exercises={})
 
 
 def _points(entry: Entry) -> float:

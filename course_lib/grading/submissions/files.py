@@ -261,7 +261,7 @@ def _rows(
     listing: Listing,
     row: SubmittedFile,
     look: Callable[[SubmittedFile], SubmittedFile],
-    formats: list[str],
+    formats: list[Platform],
     leave_out: Callable[[str], None],
 ) -> list[SubmittedFile]:
     """Make a row for each notebook, and for each student who has none; `look` at each file."""
@@ -389,11 +389,13 @@ def _formats(tops: Mapping[str, bool]) -> list[Platform]:
 
 
 def _fits(name: str, is_file: bool) -> dict[Platform, re.Match]:
-    known = {x: pattern for x, pattern in FORMATS.items() if is_file or x != "Canvas"}
-    return {x: found for x, pattern in known.items() if (found := pattern.fullmatch(name))}
+    known: list[tuple[Platform, re.Pattern]] = [
+        (x, pattern) for x, pattern in FORMATS.items() if is_file or x != "Canvas"
+    ]
+    return {x: found for x, pattern in known if (found := pattern.fullmatch(name))}
 
 
-def _owned(name: str, is_file: bool, formats: list[str], row: SubmittedFile) -> SubmittedFile:
+def _owned(name: str, is_file: bool, formats: list[Platform], row: SubmittedFile) -> SubmittedFile:
     """Note whose file or folder this is, and whether Canvas marks it as late."""
     found = {x: match for x, match in _fits(name, is_file).items() if x in formats}
     # a notebook that was saved as text, or exported, is still somebody's
