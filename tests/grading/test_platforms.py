@@ -21,7 +21,7 @@ from course_lib.grading.judging.rules import Rules, versions
 from course_lib.grading.marks.by_hand import ByHand, read_rubric
 from course_lib.grading.marks.grades import Policy, results
 from course_lib.grading.reports import feedback, nbgrader_csv
-from course_lib.grading.submissions import roster
+from course_lib.grading.submissions import regrade, roster
 from course_lib.grading.submissions.files import SubmittedFile, collect
 from course_lib.grading.submissions.journal import Journal, OtherRules
 from course_lib.grading.submissions.lateness import Lateness, Penalty
@@ -349,6 +349,14 @@ def test_an_appeal_keeps_the_rows_of_the_others(tmp_path):
     assert {x["number"]: x["score"] for x in found} == {"100": 4} | dict.fromkeys(
         ("101", "102", "103", "104"), 1
     )
+
+
+def test_a_change_of_points_alone_is_said_as_one(tmp_path):
+    then, now = (of_class(tmp_path, moodle_names()[:1], points=0) for _ in range(2))
+    answer = now["submissions"][0]["exercises"][HELLO]
+    answer["max_points"], now["submissions"][0]["max_score"] = 5, 5
+    [change] = regrade.changes(then, now)
+    assert change.sentence().endswith(": 0 of 4 → 0 of 5; start/hello 0 of 4 → 0 of 5")
 
 
 # the same bytes
