@@ -4,7 +4,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from course_lib.checking.statuses import Status as ExerciseStatus
 from course_lib.grading.judging.isolation import Level
-from course_lib.grading.submissions.files import Platform
+from course_lib.grading.submissions.platforms import Platform
 
 BY_HAND = "by_hand/"  # begins the ids of what a person marks
 EXTRA = "by_hand/extra"  # points that a person gives beside all exercises

@@ -1,54 +1,37 @@
 """What was handed in: the notebooks of a folder or of a zip file, and whose they are.
 
 Understood are a folder of notebooks; a folder a student; nbgrader's `submitted/STUDENT/ASSIGNMENT`;
-Gradescope's export; and what Canvas and Moodle make: `name_123_456_file.ipynb`, for a text or a
-link `name_123_text.html`, without names `anon_x7Kp2_456_file.ipynb`, and
-`Name_123_assignsubmission_file/file.ipynb`, also flat, `..._file_file.ipynb`. Each as a zip file or
-unpacked, and with one folder around it. Only what these platforms have written themselves, in
-front, says whose work it is and whether it is late: what follows is the student's own file name.
-Their number is how grades find their way back.
+Gradescope's export; and what Canvas and Moodle make (see `platforms`). Each as a zip file or
+unpacked, and with one folder around it.
 
 Whatever is wrong with what one student handed in becomes the `problem` of that one row; what is
 nobody's is told to `leave_out`. The date of a file that a platform or an archive has made is that
 of the download, and says nothing.
 """
 
+import contextlib
 import os
 import re
 import stat
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from course_lib.grading.submissions import gradescope
+from course_lib.grading.submissions.platforms import Platform, fits, formats_of, owner, stands_for
 from course_lib.grading.submissions.times import parse_time
 
-Platform = Literal["Canvas", "Moodle"]
 LARGEST = 100 * 2**20
 LARGEST_STAMP = 1024
 LAST_SECOND = 253_402_214_400  # the last day that a `datetime` knows
 MOST = 100  # notebooks of one student
 STAMP, FROM_NBGRADER = "timestamp.txt", "submitted"
 NOTEBOOK = re.compile(r".*\.ipynb(?:\.txt|\.json)?", re.DOTALL | re.IGNORECASE)
-NAMED = re.compile(r"(?<=.)(?:\.ipynb.*|\.py)$", re.DOTALL | re.IGNORECASE)
 ARCHIVES = (".zip", ".tar", ".gz", ".bz2", ".xz", ".7z", ".rar")
-INSTEAD = {"text": "a text", "link": "a link"}  # of a notebook, in Canvas
 SYSTEMS_OWN = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
-FORMATS: dict[Platform, re.Pattern] = {
-    "Canvas": re.compile(
-        r"(?:(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)"
-        r"|(?P<late_and_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+))"
-        r"_(?:\d+_.+|(?P<instead>text|link)(?:-\d+)?\.html)",
-        re.DOTALL,
-    ),
-    "Moodle": re.compile(
-        r"(?P<student>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_.*)?", re.DOTALL
-    ),
-}
 # of a folder or zip file, each name at its top, and the files there or below it
 Listing = dict[str, list[str]]
 
@@ -126,7 +109,7 @@ def collect(
             {path.name: [path.name]},
             SubmittedFile("", "", path.parent),
             _dated,
-            _formats({path.name: True}),
+            formats_of({path.name: True}),
             leave_out,
         )
     elif path.exists():
@@ -174,7 +157,7 @@ def _in_folder(path: Path, leave_out: Callable[[str], None]) -> list[SubmittedFi
     tops = {name: names == [name] for name, names in listing.items()}
     tops |= {name: True for name, _ in problems}
     # the folders of nbgrader are named by it
-    formats = [] if from_nbgrader else _formats(tops)
+    formats = [] if from_nbgrader else formats_of(tops)
     failed = [
         replace(_owned(name, True, formats, row), notebook=name, problem=problem)
         for name, problem in problems
@@ -184,9 +167,11 @@ def _in_folder(path: Path, leave_out: Callable[[str], None]) -> list[SubmittedFi
 
 
 def _shown(folder: Path) -> dict[str, bool]:
-    """Name what is in a folder, and tell which of it are no folders."""
-    shown = (x for x in folder.iterdir() if not _is_hidden(x.name))
-    return {x.name: x.is_symlink() or not x.is_dir() for x in shown}
+    """Name what can be seen in a folder, and tell which of it are no folders."""
+    with contextlib.suppress(OSError):
+        shown = [x for x in folder.iterdir() if not _is_hidden(x.name)]
+        return {x.name: x.is_symlink() or not x.is_dir() for x in shown}
+    return {}
 
 
 def _around(shown: dict[str, bool], below: Callable[[str], dict[str, bool]]) -> str | None:
@@ -200,11 +185,11 @@ def _around(shown: dict[str, bool], below: Callable[[str], dict[str, bool]]) -> 
     if len(shown) != 1 or any(shown.values()):
         return None
     [alone] = shown
-    if _fits(alone, is_file=False):
+    if fits(alone, is_file=False):
         return None
     inside = below(alone)
     notebooks = [name for name, is_file in inside.items() if is_file and NOTEBOOK.fullmatch(name)]
-    named = any(_fits(name, is_file) for name, is_file in inside.items())
+    named = any(fits(name, is_file) for name, is_file in inside.items())
     folders = not all(inside.values())
     return alone if named or len(notebooks) > 1 or (folders and not notebooks) else None
 
@@ -247,7 +232,7 @@ def _in_zip(archive: Path, leave_out: Callable[[str], None]) -> list[SubmittedFi
                 leave_out(name)
         elif parts:
             listing[parts[0]] += [] if is_folder else [below]
-    formats = [] if from_nbgrader else _formats({x: y == [x] for x, y in listing.items()})
+    formats = [] if from_nbgrader else formats_of({x: y == [x] for x, y in listing.items()})
     row = SubmittedFile("", "", archive.parent, archive, inside=inside)
     look = _stamped if from_nbgrader else _undated
     return _rows(listing, row, look, formats, leave_out)
@@ -268,7 +253,7 @@ def _rows(
     handed_in: dict[str, list[SubmittedFile]] = defaultdict(list)
     owners: dict[str, SubmittedFile] = {}
     submitters = _submitters(listing, row)
-    for top, names in listing.items():
+    for top, names in sorted(listing.items()):
         own = _owned(top, names == [top], formats, row)
         # what else is beside the submissions is nobody's
         if names == [top] and own.student == top:
@@ -328,8 +313,7 @@ def _instead(names: list[str]) -> str | None:
     """Say what was handed in where there is no notebook, if anything was."""
     if not names:
         return None
-    canvas = [FORMATS["Canvas"].fullmatch(name) for name in names]
-    if kinds := {INSTEAD[x["instead"]] for x in canvas if x and x["instead"]}:
+    if kinds := set(filter(None, map(stands_for, names))):
         return (
             f"There is no notebook, but {' and '.join(sorted(kinds))} ({some(names)}): hand in "
             "the file that ends in .ipynb."
@@ -378,39 +362,5 @@ def _stamped(one: SubmittedFile) -> SubmittedFile:
     return replace(one, time=max(filter(None, (one.time, taken)), default=None))
 
 
-def _formats(tops: Mapping[str, bool]) -> list[Platform]:
-    """Name the platforms that a folder's names are of; `tops` says which are files' names.
-
-    What a student calls a file is the end of its name, and can make a name of Canvas look like one
-    of Moodle: where all look like Canvas's, they are.
-    """
-    fitting = [fits for name, is_file in tops.items() if (fits := _fits(name, is_file))]
-    return ["Canvas"] if all("Canvas" in fits for fits in fitting) else list(FORMATS)
-
-
-def _fits(name: str, is_file: bool) -> dict[Platform, re.Match]:
-    known: list[tuple[Platform, re.Pattern]] = [
-        (x, pattern) for x, pattern in FORMATS.items() if is_file or x != "Canvas"
-    ]
-    return {x: found for x, pattern in known if (found := pattern.fullmatch(name))}
-
-
 def _owned(name: str, is_file: bool, formats: list[Platform], row: SubmittedFile) -> SubmittedFile:
-    """Note whose file or folder this is, and whether Canvas marks it as late."""
-    found = {x: match for x, match in _fits(name, is_file).items() if x in formats}
-    # a notebook that was saved as text, or exported, is still somebody's
-    stem = NAMED.split(name)[0] if is_file else name.removesuffix(".ipynb")
-    if not found:
-        return replace(row, student=stem)
-    if len(found) > 1:
-        problem = (
-            "Whose this is, is not clear: names from Canvas and from Moodle are mixed here, and "
-            "this could be either. Put it into a folder of its student's name."
-        )
-        return replace(row, student=stem, problem=problem)
-    [(platform, match)] = found.items()
-    own = match.groupdict()
-    late = bool(own.get("late") or own.get("late_and_anonymous"))
-    number = match["id"] or ""
-    student = f"{match['student']}_{number}" if number else own["anonymous"]
-    return replace(row, student=student, number=number, late=late, platform=platform)
+    return replace(row, **owner(name, is_file, formats)._asdict())
