@@ -126,6 +126,7 @@ def rounds(lesson):
         yield {x.id: y for x, y in zip(exercises, answers, strict=True) if y is not None}
 
 
+@pytest.mark.skipif(not EVERY, reason="once a week; test_judge.py has one page")
 def test_the_solved_notebook_of_a_lesson_gets_all_points(file, graded):
     found = graded(build(file, solved=True))
     assert len(found) == sum(x.lesson == number_of(file) for x in EXERCISES)

@@ -17,6 +17,7 @@ from course_lib.checking import catalogue
 from course_lib.checking.catalogue import load
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.verdict import judge
+from course_lib.command_line.main import main
 from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import MEMORY, Rules, exercises_of
@@ -296,6 +297,35 @@ def test_a_notebook_of_a_newer_python_says_so(entry, monkeypatch):
             found = judge.entry(json.dumps(made).encode())
         assert found.get("python") == newer
         assert found["message"].startswith("Written with Python 3.99; this") == bool(newer)
+
+
+def test_the_notebook_that_a_command_solves_gets_all_points(judge_of, tmp_path, capsys):
+    path = tmp_path / "ada.ipynb"
+    assert main(["solution", "03", "--notebook", str(path)]) == 0
+    with judge_of() as judge:
+        found = judge.entry(path.read_bytes())["exercises"]
+    assert [*found] == exercises_of(["03"])
+    assert {x["status"] for x in found.values()} == {"passed"}
+    assert main(["solution", "03", "--notebook", str(path)]) == 2
+    assert main(["solution", "99", "--notebook", str(tmp_path / "b.ipynb")]) == 2
+    assert "is there already: name another file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b" \n", "it is empty"),
+        ("{}".encode("utf-16"), "its text is UTF-16: save it in Jupyter"),
+        ('{"é": 1}'.encode("cp1252"), "its text is not UTF-8"),
+        (b"<!DOCTYPE html><title>Log in</title>", "it is a web page, such as one to log in"),
+        (b"{", "its content is not JSON"),
+    ],
+)
+def test_what_is_no_notebook_is_named(judge_of, content, said):
+    with judge_of() as judge:
+        found = judge.entry(content)
+    assert found["status"] == "unreadable"
+    assert f"This is not a notebook: {said}" in found["message"]
 
 
 # what computes the larger part of an exercise, by ways that no one forbade by name

@@ -326,7 +326,7 @@ def test_each_property_is_a_line_with_its_points_in_feedback_and_for_gradescope(
     for mark, sentence, points in (
         ("✗", "every case gives the right {}result{}", "4.5 points"),
         ("✓", "inputs are not modified", "2.5 points"),
-        ("-", "gradients are right", "1 point"),
+        ("-", "gradients are right", "1 point, not tried"),
     ):
         assert f"{mark}{sentence.format('', '')}{points}" in page
         assert f"\n{mark} {sentence.format('`', '`')} ({points})" in output
