@@ -94,7 +94,9 @@ def pages_stages() -> dict[str, Stage]:
 def weekly_stages() -> dict[str, Stage]:
     """Name what takes too long for each push."""
     tools = ["tests/grading/test_with_tools.py", "tests/components/efficient/test_packages.py"]
-    every = [f"tests/grading/test_{name}.py" for name in ("agreement", "exports", "hostile")]
+    every = [
+        f"tests/grading/test_{name}.py" for name in ("agreement", "exports", "grade", "hostile")
+    ]
     return {
         "strangers' answers": Stage(["evaluation"]),
         "every answer of every bank, judged in three ways, every export, every attack": Stage(

@@ -33,6 +33,7 @@ from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.grades import Policy
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
+from course_lib.grading.reports.shared.statistics import to_be_marked
 from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.submissions import lateness, regrade, roster
 from course_lib.grading.submissions.files import (
@@ -80,7 +81,7 @@ def run(options: Namespace) -> int:
         results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
             write_atomically(folder / MARKS, policy.by_hand.table(results))
-        if gradebooks and (waiting := _to_be_marked(results)):
+        if gradebooks and (waiting := to_be_marked(results)):
             names = " and ".join(name for name, *_ in gradebooks)
             _tell(
                 f"{names}: not written while {count(waiting, 'answer')} are to be marked by hand."
@@ -295,7 +296,7 @@ def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
         where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))
         _tell(f"A mark has no place here: {mark.student}, {where}.")
     _tell_of_newer_pythons(graded)
-    if waiting := _to_be_marked(results):
+    if waiting := to_be_marked(results):
         _tell(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
     for row in on_other_exercises(results):
         _tell(f"{row['notebook']}: {OTHER_EXERCISES} --lesson or --exercise chooses for all.")
@@ -315,11 +316,6 @@ def _tell_of_newer_pythons(graded: list[SubmissionResult]) -> None:
             f"{platform.python_version()}: what is new there is no Python here. Grade with "
             f"{newer[-1]} before you believe these marks."
         )
-
-
-def _to_be_marked(results: Results) -> int:
-    verdicts = [x for row in results["submissions"] for x in row["exercises"].values()]
-    return sum(x["status"] == "to be marked" for x in verdicts)
 
 
 def _tell(first: str, *more: str) -> None:

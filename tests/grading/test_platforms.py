@@ -263,7 +263,7 @@ def test_a_gradebook_that_does_not_say_how_many_points_there_are_is_refused(tmp_
         with pytest.raises(ValueError, match="how many points this assignment has: --scale does"):
             moodle.fill(found, sheet)
         assert "Participant 100,8," in moodle.fill(found, sheet, scale=8).text.replace(",,8", ",8")
-    with pytest.raises(ValueError, match="Canvas's file does not say how many points"):
+    with pytest.raises(ValueError, match="Canvas does not say how many points"):
         canvas.fill(found, "Student,ID,X (1)\nAda,100,\n", "X")
 
 

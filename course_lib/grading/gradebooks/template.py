@@ -124,7 +124,7 @@ def _factor(
     gradebook, wanted = filled.gradebook, scale or possible
     if not wanted:
         raise ValueError(
-            f"{gradebook}'s file does not say how many points this assignment has: --scale does."
+            f"{gradebook} does not say how many points this assignment has: --scale does."
         )
     if scale and possible and scale != possible:
         filled.remarks.append(
