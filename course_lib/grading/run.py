@@ -190,7 +190,8 @@ def _policy(options: Namespace, earlier: Results | None, submitted: list[Submitt
     extensions = _table(options.extensions, roster.read) if options.extensions else everybody
     rubric = _table(options.rubric, by_hand.read_rubric) if options.rubric else []
     marks = _table(path, by_hand.read_marks) if (path := _marks(options)) else []
-    when = _lateness(options, extensions, everybody)
+    worksheet = _table(options.moodle, roster.read) if options.moodle else Roster()
+    when = _lateness(options, extensions, (everybody, worksheet))
     if unknown := when.unknown(submitted):
         raise CommandError(
             f"nothing says when {some(unknown)} handed in, since the dates in an archive are those "
@@ -224,7 +225,7 @@ def _table(path: Path, read: Callable[[str], Table]) -> Table:
         raise CommandError(f"{path}: {one_line(str(error))}") from None
 
 
-def _lateness(options: Namespace, extensions: Roster, everybody: Roster) -> Lateness:
+def _lateness(options: Namespace, extensions: Roster, records: tuple[Roster, ...]) -> Lateness:
     try:
         due = deadline(options.due) if options.due else None
     except ValueError:
@@ -235,7 +236,7 @@ def _lateness(options: Namespace, extensions: Roster, everybody: Roster) -> Late
         raise CommandError(f"--late-penalty {options.late_penalty}: {error}") from None
     if not 0 <= options.grace < 1e6:
         raise CommandError("--grace is a number of minutes, 0 or more.")
-    return Lateness(due, penalty, timedelta(minutes=options.grace), extensions, everybody)
+    return Lateness(due, penalty, timedelta(minutes=options.grace), extensions, records)
 
 
 def _judging(options: Namespace) -> Judging:

@@ -163,10 +163,10 @@ def test_moodle_says_it_in_its_worksheet(tmp_path):
     for number, time in enumerate(times):
         table += f'Participant {100 + number},{PEOPLE[number]},,10.00,"{time}"\n'
     local = deadline("2026-11-25 23:59")
-    when = Lateness(local, roster=roster.read(table))
+    when = Lateness(local, records=(roster.read(table),))
     assert [found[0].time, when.unknown(found)] == [None, ["Bob K_104"]]
     more = roster.read("id;handed in\n104;2026-11-25 10:00\n")
-    when = Lateness(local, roster=roster.read(table), extensions=more)
+    when = Lateness(local, records=(roster.read(table),), extensions=more)
     assert when.unknown(found) == []
     late = {x["number"]: x["late"] for x in graded(found, when)}
     assert late == {"100": False, "101": True, "102": False, "103": True, "104": False}

@@ -30,15 +30,15 @@ class Penalty:
 class Lateness:
     """When work is due; until `grace` has passed nothing is late; extensions are people's own.
 
-    When it was handed in is what the extensions say, then what the roster says, such as Moodle's
-    worksheet, and then the time of the submission.
+    When it was handed in is what the extensions say, then what the records say, such as a roster
+    and Moodle's worksheet, and then the time of the submission.
     """
 
     due: datetime | None = None
     penalty: Penalty = Penalty()
     grace: timedelta = timedelta()
     extensions: Roster = field(default_factory=Roster)
-    roster: Roster = field(default_factory=Roster)
+    records: tuple[Roster, ...] = ()
 
     def percent(self, submitted: SubmittedFile) -> float | None:
         """Return what percentage a submission loses; None where it is not late.
@@ -55,7 +55,7 @@ class Lateness:
 
     def time(self, submitted: SubmittedFile) -> datetime | None:
         """Return when a submission was handed in; None where nothing says it."""
-        found = (self._person(x, submitted) for x in (self.extensions, self.roster))
+        found = (self._person(x, submitted) for x in (self.extensions, *self.records))
         said = (person.handed_in for person in found if person and person.handed_in)
         return next(said, submitted.time)
 
