@@ -95,6 +95,7 @@ def test_a_folder_around_a_platforms_files_changes_nothing(tmp_path, names, arou
         (["submitted/ada/ps3/03.ipynb", "submitted/bob/ps3/03.ipynb"], ["ada", "bob"]),
         (["course/submitted/ada/ps3/03.ipynb", "course/source/ps3/03.ipynb"], ["ada"]),
         (["ada/03.ipynb"], ["ada"]),
+        (["ada/03_self_attention.ipynb", "ada/04_positions.ipynb"], ["ada", "ada"]),
         (["ada/03.ipynb", "bob/deep/down/03.ipynb"], ["ada", "bob"]),
         (["ada.IPYNB", "bob.ipynb.txt", "carl.ipynb.json"], ["ada", "bob", "carl"]),
     ],

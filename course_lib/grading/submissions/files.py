@@ -30,6 +30,7 @@ LAST_SECOND = 253_402_214_400  # the last day that a `datetime` knows
 MOST = 100  # notebooks of one student
 STAMP, FROM_NBGRADER = "timestamp.txt", "submitted"
 NOTEBOOK = re.compile(r".*\.ipynb(?:\.txt|\.json)?", re.DOTALL | re.IGNORECASE)
+LESSONS_OWN = re.compile(r"\d\d[_.]")  # begins the names of notebooks that are handed out
 ARCHIVES = (".zip", ".tar", ".gz", ".bz2", ".xz", ".7z", ".rar")
 SYSTEMS_OWN = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
 # of a folder or zip file, each name at its top, and the files there or below it
@@ -177,8 +178,8 @@ def _shown(folder: Path) -> dict[str, bool]:
 def _around(shown: dict[str, bool], below: Callable[[str], dict[str, bool]]) -> str | None:
     """Name the folder that holds all students and is none of theirs, if there is one.
 
-    It is nbgrader's, or stands alone and holds what a platform has named, several notebooks, or
-    folders and no notebook.
+    It is nbgrader's, or stands alone and holds what a platform has named, several notebooks that
+    are not called as lessons are, or folders and no notebook.
     """
     if shown.get(FROM_NBGRADER) is False:
         return FROM_NBGRADER
@@ -189,9 +190,10 @@ def _around(shown: dict[str, bool], below: Callable[[str], dict[str, bool]]) -> 
         return None
     inside = below(alone)
     notebooks = [name for name, is_file in inside.items() if is_file and NOTEBOOK.fullmatch(name)]
+    several = len(notebooks) > 1 and not all(map(LESSONS_OWN.match, notebooks))
     named = any(fits(name, is_file) for name, is_file in inside.items())
     folders = not all(inside.values())
-    return alone if named or len(notebooks) > 1 or (folders and not notebooks) else None
+    return alone if named or several or (folders and not notebooks) else None
 
 
 def _files(folder: Path) -> Iterator[str]:
