@@ -111,7 +111,7 @@ IDIOMS = {
 
 # cells that IPython runs, by which nothing of an answer is lost
 CELLS = {
-    "a magic beside the operator": "%matplotlib inline\ndef double(x):\n    name = (\n"
+    "a magic beside the operator": "%pwd\ndef double(x):\n    name = (\n"
     "        'a%s'\n        % 1\n    )\n    return 2 * x if name == 'a1' else x",
     "signs inside of a text": "!ls\nTEXT = '''\n%d\n!important\nhelp?\n'''\n"
     "def double(x):\n    return 2 * x if TEXT == '\\n%d\\n!important\\nhelp?\\n' else x",
