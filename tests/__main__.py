@@ -29,6 +29,8 @@ FOLDERS = (
     "pages", "experiments", "instruments", "data", "files",
 )  # fmt: skip
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600"]
+# kernels that have loaded torch already
+WARM = ["-p", "tests.warm_kernel"]
 
 
 class Stage(NamedTuple):
@@ -70,7 +72,7 @@ def stages() -> dict[str, Stage]:
             [*PYTEST, *NO_NBVAL, "--no-loadscope-reorder", *folders]
         ),
         "notebooks, untouched and solved": Stage(
-            [*PYTEST, "--no-loadscope-reorder", *NBVAL, str(tests / "notebooks"), *notebooks],
+            [*PYTEST, "--no-loadscope-reorder", *NBVAL, *WARM, str(tests / "notebooks"), *notebooks],
             {"COURSE_CLOCK": "0.01", "PYTHONPATH": str(tests / "lying_clock")},
         ),
     }
