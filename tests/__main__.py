@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from course_lib.files import ipynb
+from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
+from tests.due import due
 
 # two processes on two cores: more threads than that would wait for each other, and if somebody
 # asks for more, they wait without work
@@ -31,6 +32,9 @@ FOLDERS = (
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600"]
 # kernels that have loaded torch already
 WARM = ["-p", "tests.warm_kernel"]
+SOLVED = (
+    "tests/notebooks/test_solved.py::test_a_solved_lesson_runs_to_its_end_and_passes_its_checks"
+)
 
 
 class Stage(NamedTuple):
@@ -64,18 +68,28 @@ def stages() -> dict[str, Stage]:
     tests = ROOT / "tests"
     components = [str(tests / "components"), str(tests / "verify")]
     folders = [str(tests / folder) for folder in FOLDERS]
-    # the last lessons take longest
-    notebooks = [str(path) for path in reversed(ipynb.listed(ROOT / "notebooks"))]
     return STYLE | {
         "components, shapes executed": Stage([*PYTEST, *NO_NBVAL, hook, *components]),
         "engine, grading, files, models": Stage(
             [*PYTEST, *NO_NBVAL, "--no-loadscope-reorder", *folders]
         ),
-        "notebooks, untouched and solved": Stage(
-            [*PYTEST, "--no-loadscope-reorder", *NBVAL, *WARM, str(tests / "notebooks"), *notebooks],
-            {"COURSE_CLOCK": "0.01", "PYTHONPATH": str(tests / "lying_clock")},
-        ),
+        "notebooks, untouched and solved": notebooks(due(), *WARM),
     }
+
+
+def notebooks(pages: list[Path], *options: str) -> Stage:
+    """Run the notebooks of pages to their end, untouched and solved."""
+    untouched = [str(ROOT / "notebooks" / notebook_of(page)) for page in pages]
+    others = {file.stem for file in page_files().values()} - {page.stem for page in pages}
+    if others:
+        print(f"{len(others)} explorations stand on nothing that has changed: they run weekly")
+    solved = [f"--deselect={SOLVED}[{name}]" for name in sorted(others)]
+    command = [*PYTEST, "--no-loadscope-reorder", *NBVAL, *options, *solved]
+    return Stage(
+        # the last lessons take longest
+        [*command, str(ROOT / "tests" / "notebooks"), *reversed(untouched)],
+        {"COURSE_CLOCK": "0.01", "PYTHONPATH": str(ROOT / "tests" / "lying_clock")},
+    )
 
 
 def quick_stages() -> dict[str, Stage]:
@@ -104,6 +118,7 @@ def weekly_stages() -> dict[str, Stage]:
         "nbgrader, otter and other packages": Stage(
             ["pytest", *NO_NBVAL, *tools], {"COURSE_TEST_TOOLS": "1"}
         ),
+        "all notebooks, in kernels as learners have them": notebooks([*page_files().values()]),
         "fuzz": Stage(["tests.fuzz"]),
         "each way in": Stage(
             ["pytest", *NO_NBVAL, "tests/browser/ways_in.py", "tests/browser/vs_code.py"]
