@@ -1,6 +1,6 @@
 """`check` in a kernel, `course check` and `course grade` say the same of every answer.
 
-With COURSE_ALL_ANSWERS=1, once a week, all pages are solved, and all known mistakes and
+With COURSE_WEEKLY=1, once a week, all pages are solved, and all known mistakes and
 alternatives tried; otherwise one page's, a right and a wrong one in turn. That references pass is
 a law of each exercise; that a page's checks pass when it is solved, `tests/notebooks` executes.
 """
@@ -8,7 +8,6 @@ a law of each exercise; that a page's checks pass when it is solved, `tests/note
 import ast
 import inspect
 import json
-import os
 import re
 import textwrap
 from itertools import zip_longest
@@ -26,12 +25,12 @@ from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from lessons.build import build, lesson_files
+from tests import WEEKLY
 
 SECONDS = 60
-EVERY = "COURSE_ALL_ANSWERS" in os.environ
 EXERCISES = [load(exercise_id) for exercise_id in ids()]
 PAGES = [x for x in lesson_files() if number_of(x) in {y.lesson for y in EXERCISES}]
-if not EVERY:
+if not WEEKLY:
     PAGES = [x for x in PAGES if number_of(x) == "03"]
 
 
@@ -117,7 +116,7 @@ def rounds(lesson):
     So half of a notebook's answers are right, and half are wrong.
     """
     exercises = [x for x in EXERCISES if x.lesson == lesson]
-    if EVERY:
+    if WEEKLY:
         rows = [[*x.alternatives, *written(x)] for x in exercises]
     else:
         kinds = [(x.alternatives, written(x)) for x in exercises]
@@ -126,7 +125,7 @@ def rounds(lesson):
         yield {x.id: y for x, y in zip(exercises, answers, strict=True) if y is not None}
 
 
-@pytest.mark.skipif(not EVERY, reason="once a week; test_judge.py has one page")
+@pytest.mark.skipif(not WEEKLY, reason="once a week; test_judge.py has one page")
 def test_the_solved_notebook_of_a_lesson_gets_all_points(file, graded):
     found = graded(build(file, solved=True))
     assert len(found) == sum(x.lesson == number_of(file) for x in EXERCISES)

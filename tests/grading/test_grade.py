@@ -28,6 +28,7 @@ from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.submissions.files import LARGEST, MOST, NotSubmissions, collect
 from course_lib.grading.submissions.journal import fingerprint
+from tests import WEEKLY
 
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"
@@ -36,9 +37,9 @@ TRUST = ["--trust"] if best_level() == "plain" else []
 TRUST += ["--seconds=60"]  # no honest answer fails on a busy machine
 # they are one path in `ended_by_signals`; each is sent once a week
 SIGNALS = ["SIGTERM", "SIGKILL"]
-SIGNALS += ["SIGINT", "SIGHUP"] if "COURSE_ALL_ANSWERS" in os.environ else []
+SIGNALS += ["SIGINT", "SIGHUP"] if WEEKLY else []
 # the first two are one loop of `confinement.limit`
-LIMITS = ["-n 60", "-v 2400000"] + ["-t 45"] * ("COURSE_ALL_ANSWERS" in os.environ)
+LIMITS = ["-n 60", "-v 2400000"] + ["-t 45"] * WEEKLY
 LONGEST = 900  # seconds until a run that hangs is ended
 
 
@@ -748,7 +749,7 @@ def test_a_run_that_fails_at_any_file_goes_on_to_the_same_bytes(
         assert written(out) == whole
 
 
-@pytest.mark.skipif("COURSE_ALL_ANSWERS" not in os.environ, reason="once a week")
+@pytest.mark.skipif(not WEEKLY, reason="once a week")
 def test_batches_of_a_lost_worker_are_done_again(hand_in, grade, tmp_path):
     for number in range(2):
         hand_in(f"s{number}.ipynb", (RIGHT, WRONG)[number])

@@ -2,7 +2,7 @@
 
 Each cell of the files in `hostile/` is an answer of a notebook of its own, between two honest ones.
 All are graded by one command, at the best level of this machine; every one with
-COURSE_ALL_ANSWERS=1, once a week, otherwise the first of each kind. The ways to a forbidden
+COURSE_WEEKLY=1, once a week, otherwise the first of each kind. The ways to a forbidden
 function are judged twice more: by the watch alone, whatever their source says, and with nobody
 looking, to see that they lead there.
 """
@@ -33,12 +33,12 @@ from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.marks import entries
 from course_lib.grading.submissions.files import collect
+from tests import WEEKLY
 from tests.grading.two_clocks import LONG
 
 SEED = 5
 LONGEST = 900  # seconds for all of them, thirty times what is usual: a run that hangs is ended
 LEVEL = best_level()
-EVERY = "COURSE_ALL_ANSWERS" in os.environ
 SET_CHILD_SUBREAPER = 36
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
 FIRST = """def attend(queries, states, mask=None):
@@ -71,7 +71,7 @@ def read(kind):
 
 
 KINDS = {kind: read(kind) for kind in ("escapes", "lies", "harms", "ways", "flagged")}
-if not EVERY:
+if not WEEKLY:
     KINDS = {kind: dict([*cells.items()][:1]) for kind, cells in KINDS.items()}
 ALL = [(kind, name) for kind, cells in KINDS.items() for name in cells]
 
@@ -339,7 +339,7 @@ def test_what_is_reached_is_seen_while_it_runs(watched, name):
         "a server is opened",
         "a file without a folder",
     ]
-    if EVERY
+    if WEEKLY
     else [],
 )
 def test_without_walls_the_same_ways_lead_out(run, plain, name):
