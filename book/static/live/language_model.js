@@ -11,7 +11,10 @@ export class LanguageModel {
     this.output = read("output.weight");
     this.lastGain = read("last_norm.gain");
     this.blocks = Array.from({ length: layers }, (_, i) => {
-      const [name, to] = [`blocks.${i}.attention`, x => `blocks.${i}.attention.sublayer.attention.w_${x}`];
+      const [name, to] = [
+        `blocks.${i}.attention`,
+        x => `blocks.${i}.attention.sublayer.attention.w_${x}`,
+      ];
       const layer = x => ({ w: read(`${to(x)}.weight`), b: read(`${to(x)}.bias`) });
       return {
         gains: [read(`${name}.gain`), read(`blocks.${i}.feed_forward.gain`)],
@@ -34,7 +37,9 @@ export class LanguageModel {
 
   forget() {
     this.read = "";
-    this.cache = this.blocks.map(() => Array.from({ length: this.heads }, () => ({ k: [], v: [] })));
+    this.cache = this.blocks.map(() =>
+      Array.from({ length: this.heads }, () => ({ k: [], v: [] })),
+    );
   }
 
   // The logits after a text. Of a long one it sees between half a window and a whole one, so that it
@@ -54,10 +59,21 @@ export class LanguageModel {
     this.read += character;
     let x = this.table.slice(token * this.d, (token + 1) * this.d);
     this.weights = this.blocks.map((block, layer) => {
-      const { found, weights } = this.attend(block, layer, this.norm(x, block.gains[0], `${layer} 0`), place);
+      const { found, weights } = this.attend(
+        block,
+        layer,
+        this.norm(x, block.gains[0], `${layer} 0`),
+        place,
+      );
       x = add(x, found);
       const wide = linear(block.up, this.norm(x, block.gains[1], `${layer} 1`));
-      x = add(x, linear(block.down, wide.map(number => Math.max(0, number) ** 2)));
+      x = add(
+        x,
+        linear(
+          block.down,
+          wide.map(number => Math.max(0, number) ** 2),
+        ),
+      );
       return weights;
     });
     this.logits = linear(this.output, this.norm(x, this.lastGain, "last"));
