@@ -8,6 +8,9 @@ import json
 import shutil
 from pathlib import Path
 
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
 from course_lib.data.spelling import LETTERS, SOUNDS
 from course_lib.instruments.results import FOLDER
 from course_lib.ngrams import continuations, discounts, occurrences
@@ -17,6 +20,45 @@ from experiments.language_model import split, text
 MODULES = Path(__file__).parent / "static" / "live"
 ORDER = 7  # of the counts that lesson 10 compares with
 PASSAGE = slice(1000, 1129)  # of the held-out text: what a model without a head is measured on
+# the lessons that have a live part: at the end of which section, and what is said of it
+LESSONS = {
+    "02_attention": {
+        "## From scores to weights: the softmax": (
+            "scores",
+            "Move a score, hide a key, change the temperature: which weights change?",
+        ),
+        "## What it uses": (
+            "read_aloud",
+            "Try it on words of your own. This model has states of 128 numbers and 6,000 steps "
+            "of training; else it is yours.",
+        ),
+    },
+    "04_positions": {
+        "## Rotary, derived": ("clocks", "Move the query, the key, or both by one."),
+    },
+    "10_language_model": {
+        "## It writes": ("writer", "Here it writes in your browser, beside the counts."),
+    },
+    "13_exact_and_sparse_attention": {
+        "## Six scores by hand": ("tiles", "The same with your own scores, tile by tile."),
+    },
+}
+PLACE = """<div class="live" data-live="{}"><p>This part needs JavaScript, and a page that is served:
+<code>python -m http.server -d build/book</code>.</p></div>"""
+
+
+def place(name: str) -> str:
+    """Return the place of a live part in a page: what is there until its module has started."""
+    return PLACE.format(name)
+
+
+def put_into(notebook: NotebookNode, lesson: str) -> None:
+    """Put a lesson's live parts at the ends of their sections."""
+    for heading, (name, said) in LESSONS.get(lesson, {}).items():
+        starts = [i for i, x in enumerate(notebook.cells) if x.source.startswith("## ")]
+        [at] = [i for i in starts if notebook.cells[i].source.startswith(heading)]
+        end = next(i for i in starts if i > at)
+        notebook.cells.insert(end, new_markdown_cell(f"{said}\n\n{place(name)}"))
 
 
 def write(folder: Path) -> None:

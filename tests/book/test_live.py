@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch import nn
 
 from book import live
 from course_lib.attention import softmax
@@ -117,6 +118,15 @@ def test_a_head_or_a_norm_that_is_off_is_off_in_the_library_too(run):
     without.get_submodule("blocks.3.feed_forward").norm_layer = lambda x, gain, bias: x * gain
     close(in_browser(run, text, "norm 3 1"), logits(text, without))
     assert not torch.allclose(logits(text, without), logits(text), atol=0.1)
+
+
+def test_the_loss_of_the_passage_is_the_library_s(run):
+    _, tokens, _ = split()
+    read = tokens[live.PASSAGE]
+    with torch.no_grad():
+        expected = nn.functional.cross_entropy(shakespeare_model.load()(read[:-1]), read[1:])
+    run("() => writer.without([])")
+    close(torch.tensor(run("async () => await writer.loss(writer.passage)")), expected)
 
 
 def test_the_counts_are_the_library_s(run):

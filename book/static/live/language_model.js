@@ -102,13 +102,18 @@ export class LanguageModel {
     return { found: linear(o.w, joined, o.b), weights };
   }
 
-  // the mean loss of a text's characters but the first, in nats
-  loss(text) {
-    this.forget();
+  // The mean loss of a text's characters but the first, in nats. The page stays awake meanwhile.
+  // It is null if `stale()` says that nobody waits for it any more.
+  async loss(text, stale = () => false) {
+    const reader = Object.assign(Object.create(LanguageModel.prototype), this);
+    reader.forget();
     let sum = 0;
-    for (let i = 0; i < text.length - 1; i++)
-      sum -= Math.log(softmax(this.step(text[i]))[this.vocab.indexOf(text[i + 1])]);
-    this.forget();
+    for (let i = 0; i < text.length - 1; i++) {
+      const p = softmax(reader.step(text[i]));
+      sum -= Math.log(p[this.vocab.indexOf(text[i + 1])]);
+      if (i % 8 === 0) await new Promise(done => setTimeout(done));
+      if (stale()) return null;
+    }
     return sum / (text.length - 1);
   }
 }

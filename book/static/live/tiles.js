@@ -95,7 +95,7 @@ export default function tiles() {
           "tr",
           {},
           h("td"),
-          ...["old sums times", "m", "ℓ", "o"].map(x => h("th", { scope: "col" }, x)),
+          ...["shrink by", "m", "ℓ", "o"].map(x => h("th", { scope: "col" }, x)),
         ),
       ),
       body,

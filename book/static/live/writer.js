@@ -26,12 +26,12 @@ export default async function writer() {
 function desk(model, table) {
   let [text, temperature, p, writing, looking] = [BEGIN, 0.8, 1, null, null];
   const off = new Set();
-  const whole = model.loss(model.passage);
+  let [whole, asked] = [null, 0];
 
   const shown = h("div", { class: "text", tabindex: "0", role: "group", "aria-label": "The text" });
   const status = h("p", { class: "hidden", "aria-live": "polite" }); // a line at a time
   const field = h("input", { value: BEGIN.trim(), maxlength: 60, spellcheck: "false" });
-  const go = button("", () => (writing ? pause() : write()), { class: "main" });
+  const go = button("", () => (writing ? pause() : write()));
   const author = h("select", {}, h("option", {}, "the model"), h("option", {}, "the counts"));
   const controls = [
     slider("Temperature", { min: 0.1, max: 2, step: 0.1, value: temperature }, x => {
@@ -142,11 +142,16 @@ function desk(model, table) {
     return button(short, toggle, { "aria-pressed": "true", "aria-label": label, ...seen });
   }
 
-  function judge() {
-    const now = off.size ? model.loss(model.passage) : whole;
+  // what the parts that are off cost
+  async function judge() {
+    const mine = ++asked;
+    loss.textContent = "Measuring its loss …";
+    const now = await model.loss(model.passage, () => mine !== asked);
+    if (now === null) return;
+    if (!off.size) whole = now;
     loss.textContent =
-      `On 128 characters of Shakespeare that it has never read, it loses ${number(now)} nats a ` +
-      `character${off.size ? `; with all parts on, ${number(whole)}` : ""}.`;
+      `On ${model.passage.length - 1} characters of Shakespeare that it has never read, it loses ` +
+      `${number(now)} nats a character${whole && off.size ? `; with all parts on, ${number(whole)}` : ""}.`;
   }
 
   const parts = model.blocks.map((_, layer) =>
