@@ -43,7 +43,8 @@ LESSONS = {
         "## Six scores by hand": ("tiles", "The same with your own scores, tile by tile."),
     },
 }
-PLACE = """<div class="live" data-live="{}"><p>This part needs JavaScript, and a page that is served:
+PLACE = """<div class="live" data-live="{}">
+<p>This part moves in a browser with JavaScript, on a page that is served:
 <code>python -m http.server -d build/book</code>.</p></div>"""
 
 

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book import exercises, live, rendering
+from course_lib.checking.telling import panel
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
@@ -32,6 +33,8 @@ NOTEBOOKS = ROOT / "notebooks"
 CHECK = re.compile(r'check\("(.+?)"')
 EXAMPLES = "02_attention.ipynb"  # the lesson of the first page's wrong answer
 GUESS = "guess = None"
+# what a learner's own notebook needs, and a reader does not
+SCAFFOLD = re.compile(r'(?:(?:\w+ = mine\("[^"]*"\)|needs\([^)]*\))\s*)+')
 ASKED = """<form class="guess" data-key="{}" hidden>
 <label>Your guess: <input maxlength="200"></label>
 <button>Compare</button> <button type="button">Show it without a guess</button></form>"""
@@ -39,7 +42,6 @@ MAP = "drawings.transformer("  # most lessons begin with the same outline, their
 LIGHT = 50_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
 NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
-EXAMPLE = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 CLAIM = "application/vnd.course.claim+json"
 WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 PICTURE = "image/svg+xml"
@@ -97,10 +99,10 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
     if xrays:
         _page(folder / "xray.md", "xray", xrays=xrays)
     _page(folder / "components.md", "components", lessons=components())
-    answer, panel = exercises.verdict_on(EXAMPLE.findall((ROOT / "README.md").read_text("utf8"))[0])
     written = [x for x in course_map.lessons() if x.file]
     [asked] = NOWHERE.findall("\n".join(x.source for x in lessons[NOTEBOOKS / EXAMPLES].cells))
-    first = {"answer": f"```python\n{answer}\n```", "panel": panel, "asked": asked}
+    first = {"answer": f"```python\n{exercises.EXAMPLE}```", "asked": asked}
+    first["panel"] = panel.html(exercises.verdict_on_the_example(), in_notebook=False)
     first["hours"] = course_map.hours()
     first |= {"alts": alts, "live": live.place, "published": published.links(written[0].file.name)}
     first["repository"] = published.HOST if first["published"] else ""
@@ -125,6 +127,8 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
     without_solution_links(notebook)
     without_installation(notebook)
     for cell in notebook.cells:
+        if SCAFFOLD.fullmatch(cell.source):
+            continue
         cells.append(cell)
         if cell.cell_type != "code":
             continue
