@@ -41,9 +41,10 @@ def panel() -> str:
     """Draw the example, and what it is told."""
     answer = [*exercises.EXAMPLE.splitlines(), "", 'check("attention/softmax", softmax)', ""]
     lines = [*answer, *told()]
+    lines = lines[: next(n for n, line in enumerate(lines) if line.startswith("  Given"))]
     shown = []
     for row, line in enumerate(lines):
-        colour = ORANGE if line.startswith("✗") else GREY if row > len(answer) + 2 else INK
+        colour = ORANGE if line.startswith("✗") else GREY if line.startswith("    ") else INK
         weight = ' font-weight="bold"' if line.startswith("✗") else ""
         shown.append(
             f'<text x="16" y="{30 + 20 * row}" font-size="14" fill="{colour}"{weight} '
