@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 from urllib.parse import urljoin
 
+import nbformat
 from sphinx.cmd.build import main as sphinx
 
-from book import live, mending, pages
+from book import live, mending, pages, slides
+from course_lib.files import course_map
 from course_lib.files.paths import ROOT
 
 PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "book"
@@ -43,6 +45,10 @@ def main(only: list[str]) -> int:
     failed = sphinx([*strict, "-E", "-c", str(pages.HERE), str(PAGES), str(SITE)])
     shutil.rmtree(SITE / ".doctrees", ignore_errors=True)
     live.write(SITE / "_static" / "live" / "data")
+    slides.put_reveal(SITE / "_static" / "reveal")
+    for lesson in course_map.lessons():
+        notebook = nbformat.read(pages.NOTEBOOKS / lesson.notebook, as_version=4)
+        slides.write(SITE / "slides", lesson, notebook)
     address = os.environ.get("BOOK_URL", "")
     mending.mend(SITE, address)
     search_index(SITE)

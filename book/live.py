@@ -56,8 +56,9 @@ def place(name: str) -> str:
 def put_into(notebook: NotebookNode, lesson: str) -> None:
     """Put a lesson's live parts at the ends of their sections."""
     for heading, (name, said) in LESSONS.get(lesson, {}).items():
-        starts = [i for i, x in enumerate(notebook.cells) if x.source.startswith("## ")]
-        [at] = [i for i in starts if notebook.cells[i].source.startswith(heading)]
+        sources = [x.source.lstrip() for x in notebook.cells]
+        starts = [i for i, source in enumerate(sources) if source.startswith("## ")]
+        [at] = [i for i in starts if sources[i].startswith(heading)]
         end = next(i for i in starts if i > at)
         notebook.cells.insert(end, new_markdown_cell(f"{said}\n\n{place(name)}"))
 

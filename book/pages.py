@@ -8,6 +8,7 @@ import ast
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from book import exercises, live, rendering
+from book import exercises, live, rendering, syllabus
 from course_lib.checking.telling import panel
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
@@ -108,6 +109,9 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
     first["repository"] = published.HOST if first["published"] else ""
     _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
     _page(folder / "404.md", "404")
+    exercises_of = Counter(x.lesson for x in course_map.exercises())
+    plans = {"courses": syllabus.COURSES, "weeks": syllabus.weeks}
+    _page(folder / "teach.md", "teach", lessons=written, exercises=exercises_of, **plans)
 
 
 def notebooks() -> list[Path]:
