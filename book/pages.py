@@ -40,7 +40,7 @@ ASKED = """<form class="guess" data-key="{}" hidden>
 <label>Your guess: <input maxlength="200"></label>
 <button>Compare</button> <button type="button">Show it without a guess</button></form>"""
 MAP = "drawings.transformer("  # most lessons begin with the same outline, their part in colour
-LIGHT = 50_000  # bytes of a picture on the first page
+LIGHT = 22_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
 NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
 CLAIM = "application/vnd.course.claim+json"
@@ -183,7 +183,7 @@ def _light(cells: list[NotebookNode]) -> tuple[str, str]:
 
 def _width(drawing: str) -> float:
     """Return how many points wide a picture is."""
-    return float(re.findall(r'<svg[^>]*? width="([\d.]+)pt"', drawing)[0])
+    return float(re.findall(r"<svg[^>]*? width='([\d.]+)pt'", drawing)[0])
 
 
 def components() -> dict[Page, list[str]]:
