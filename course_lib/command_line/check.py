@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_lib.command_line.shared import load, printable
+from course_lib.command_line.shared import load, printable, used
 from course_lib.files.errors import CommandError
 from course_lib.files.workspace import Workspace
 
@@ -45,6 +45,7 @@ def run(options: Namespace) -> int:
     for remark in submission.remarks:
         print(printable(remark))
     workspace, judged = Workspace.find(folder), []
+    print(used(workspace, folder))
     # an answer reads what its notebook could read: the files beside it, and the workspace
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
@@ -71,7 +72,7 @@ def tell(
     from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
-    shown = panel.text(verdict, everything=everything)
+    shown = panel.text(verdict, everything=everything, of_several=True)
     print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
     if workspace:
         record(workspace, verdict, attempt.define, attempt)

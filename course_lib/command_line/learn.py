@@ -12,10 +12,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from course_lib.command_line.shared import WORKSPACE, find_workspace
 from course_lib.files import ipynb
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import PACKAGE, ROOT
+from course_lib.files.paths import IS_CLONE, PACKAGE, ROOT
 from course_lib.files.releases import hand_out
 from course_lib.files.workspace import VARIABLE, Workspace
 
@@ -46,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--workspace",
         type=Path,
         metavar="FOLDER",
-        help=f"where your notebooks are to be (the workspace you are in, else {WORKSPACE})",
+        help=f"where your notebooks are to be (the workspace you are in, else {_place()})",
     )
     parser.add_argument(
         "--port",
@@ -60,8 +59,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Fetch what is missing, bring the workspace up to date, and become JupyterLab."""
-    around = find_workspace()
-    folder = (options.workspace or (around.folder if around else WORKSPACE)).absolute()
+    around = Workspace.find()
+    folder = (options.workspace or (around.folder if around else _place())).absolute()
     notebooks = ROOT / "notebooks"
     if not notebooks.is_dir():
         raise CommandError(
@@ -84,6 +83,13 @@ def run(options: Namespace) -> int:
         print(f"JupyterLab is open on them already: {address}")
         return 0
     return become(lab_command(folder, options.port, options.further))
+
+
+def _place() -> Path:
+    """Return where a workspace is made, if it is not told: no other command looks there."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser()
+    return ROOT / "workspace" if IS_CLONE else Path("transformer-course")
 
 
 def running(folder: Path) -> str | None:

@@ -240,13 +240,26 @@ def load(**parts: Any) -> SmolLM2:
     """
     path = store.unpacked("smollm2", MEMBER)
     needs_memory(GIGABYTES, "SmolLM2")
-    file = GGUFReader(path)
+    file = _Reader(path)
     with torch.device("meta"):
         model = SmolLM2(_tokenizer(file), **parts)
     tensors = tqdm(file.tensors, desc="SmolLM2", unit="tensor", leave=False)
     theirs = Weights({tensor.name: _numbers(tensor) for tensor in tensors}, path.name)
     theirs.fit(model, _renamed(theirs))
     return model
+
+
+class _Reader(GGUFReader):
+    """Reads a plain array: of a memory map, each of 250,000 slices takes five times as long."""
+
+    @property
+    def data(self) -> np.ndarray:
+        """Return the bytes of the file."""
+        return self._data
+
+    @data.setter
+    def data(self, mapped: np.memmap) -> None:
+        self._data = mapped.view(np.ndarray)
 
 
 def _numbers(tensor: ReaderTensor) -> Tensor:

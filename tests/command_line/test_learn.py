@@ -66,6 +66,22 @@ def test_each_notebook_comes_once_without_outputs_and_is_never_overwritten(cours
     assert files(workspace) == handed | {"00_start.ipynb": b"my own"}
 
 
+def test_its_own_place_is_made_and_continued_by_it_and_found_by_no_other_command(
+    course, tmp_path, monkeypatch, capsys
+):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    made = learn.ROOT / "workspace"
+    for _ in range(2):
+        assert main(["learn"]) == 0
+        assert capsys.readouterr().out == f"Your notebooks are in {made}.\n"
+    assert Workspace.at(made)
+    assert main(["progress"]) == 2
+    monkeypatch.setenv("COURSE_WORKSPACE", str(tmp_path / "chosen"))
+    assert main(["learn"]) == 0
+    assert Workspace.at(tmp_path / "chosen")
+
+
 def test_a_new_release_lies_beside_once_with_the_passed_answers(course, save_notebook):
     notebooks, workspace, _ = course
     learn.hand_out(workspace, notebooks)

@@ -45,6 +45,7 @@ from lessons.build import (
 )
 from lessons.kept import keep_outputs
 from lessons.minutes import minutes
+from tests import WEEKLY
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
@@ -82,6 +83,16 @@ def test_the_first_page_shows_the_map_of_today(tmp_path, monkeypatch):
 
 # what matplotlib does with torch's tensors; in a kernel nobody sees it
 @pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
+@pytest.mark.parametrize(
+    "lesson",
+    # nbval runs those that need none
+    [
+        x
+        for x in FILES
+        if "needs(" in x.read_text("utf8") and (WEEKLY or not is_exploration(number_of(x)))
+    ],
+    ids=lambda file: file.stem,
+)
 def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
     # the cells that train run in nbval, and nothing else depends on them

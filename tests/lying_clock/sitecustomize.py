@@ -28,6 +28,6 @@ def lying(clock: Callable[[], float], seed: int) -> Callable[[], float]:
     return read
 
 
-if "ipykernel_launcher" in sys.orig_argv:
+if {"ipykernel_launcher", "tests.fork_server"} & {*sys.orig_argv}:
     time.perf_counter = lying(time.perf_counter, seed=1)
     time.process_time = lying(time.process_time, seed=2)

@@ -24,7 +24,6 @@ from course_lib.checking.telling import hints, panel
 from course_lib.checking.trying.remarks import remark
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.atomic import write_atomically
-from course_lib.files.paths import IS_CLONE, ROOT
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
 PAGE = "my_transformer"
@@ -60,12 +59,9 @@ def check(exercise_id: str, answer: Any) -> None:
 
 
 def _workspace() -> Workspace | None:
-    """Return the workspace; where a notebook has none, make it one, and say where, once.
-
-    The notebooks of the repository have none: they are built and tested there.
-    """
+    """Return the workspace; where a notebook has none, make it one, and say where, once."""
     found = Workspace.find()
-    if found or not cells.notebook() or (IS_CLONE and Path.cwd().is_relative_to(ROOT)):
+    if found or not cells.notebook() or not Workspace.may_be_made_here():
         return found
     for make in (_made_here, _made_for_this_session):
         with suppress(OSError):
@@ -128,7 +124,7 @@ def record(
 def hint(exercise_id: str, number: int | None = None) -> None:
     """Show a hint: the one of this number (from 1), or the next that has not been read."""
     try:
-        _tell(hints.tell(exercise_id, number))
+        _tell(hints.tell(exercise_id, number, Workspace.find()))
     except hints.NoHint as error:
         _tell(str(error))
 

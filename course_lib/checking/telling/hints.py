@@ -8,12 +8,13 @@ class NoHint(LookupError):
     """A number that no hint has; the message is one sentence."""
 
 
-def tell(exercise_id: str, number: int | None = None) -> str:
+def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> str:
     """Return the hint of this number (from 1), or the next that has not been read, and record it.
 
-    The last one names the way to the solution. Raises NoHint or UnknownExercise.
+    Without a workspace nothing is recorded, and the next is the first. The last one names the way
+    to the solution. Raises NoHint or UnknownExercise.
     """
-    hints, workspace = outline(exercise_id).hints, Workspace.find()
+    hints = outline(exercise_id).hints
     if number is None:
         read = workspace.record(exercise_id).hints if workspace else 0
         number = min(read + 1, len(hints))
