@@ -212,7 +212,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 def _in_zip(archive: Path, leave_out: Callable[[str], None]) -> list[SubmittedFile]:
     with zipfile.ZipFile(archive) as whole:
-        names = {entry.filename: entry.is_dir() for entry in whole.infolist()}
+        names = {name: name.endswith("/") for name in whole.namelist()}
 
     def shown(place: str) -> dict[str, bool]:
         parts = [
