@@ -50,7 +50,7 @@ def run(options: Namespace) -> int:
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
             attempt = submission.attempts[verdict.exercise]
-            tell(verdict, attempt, child, workspace, options.all)
+            tell(verdict, attempt, child, workspace, options.all, of_several=True)
             judged.append(verdict)
     passed = sum(x.status == "passed" for x in judged)
     points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)
@@ -64,6 +64,7 @@ def tell(
     judged: "Answer",
     workspace: Workspace | None,
     everything: bool = False,
+    of_several: bool = False,
 ) -> None:
     """Print the panel of a verdict, then what there is to say of a pass; record it."""
     from course_lib.checking.notebook.as_graded import warning
@@ -72,7 +73,7 @@ def tell(
     from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
-    shown = panel.text(verdict, everything=everything, of_several=True)
+    shown = panel.text(verdict, everything=everything, of_several=of_several)
     print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
     if workspace:
         record(workspace, verdict, attempt.define, attempt)
