@@ -101,10 +101,13 @@ def pages_stages() -> dict[str, Stage]:
 def weekly_stages() -> dict[str, Stage]:
     """Name what takes too long for each push."""
     tools = ["tests/grading/test_with_tools.py", "tests/components/efficient/test_packages.py"]
+    every = [
+        f"tests/grading/test_{name}.py" for name in ("agreement", "exports", "grade", "hostile")
+    ]
     return {
         "strangers' answers": Stage(["evaluation"]),
-        "every answer of every bank, judged in three ways": Stage(
-            [*PYTEST, *NO_NBVAL, "tests/grading/test_agreement.py"], {"COURSE_ALL_ANSWERS": "1"}
+        "every answer of every bank, judged in three ways, every export, every attack": Stage(
+            [*PYTEST, *NO_NBVAL, *every], {"COURSE_ALL_ANSWERS": "1"}
         ),
         "nbgrader, otter and other packages": Stage(
             ["pytest", *NO_NBVAL, *tools], {"COURSE_TEST_TOOLS": "1"}

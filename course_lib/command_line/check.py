@@ -72,7 +72,7 @@ def tell(
     from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
-    shown = panel.text(verdict, everything=everything)
+    shown = panel.text(verdict, everything=everything, of_several=True)
     print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
     if workspace:
         record(workspace, verdict, attempt.define, attempt)

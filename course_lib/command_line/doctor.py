@@ -144,12 +144,14 @@ def _data() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
-    from course_lib.grading.judging.isolation import best_level, problems
+    from course_lib.grading.judging.isolation import AS_ROOT, best_level, is_root, problems
 
     if (level := best_level()) != "plain":
         yield "ok", f"`course grade` keeps students' code in {level}"
     else:
         yield "warn", f"`course grade`, for instructors, has no sandbox here: {problems()}."
+    if is_root():
+        yield "warn", f"`course grade`: {AS_ROOT}"
 
 
 def _workspace(named: Path | None) -> Iterator[Finding]:

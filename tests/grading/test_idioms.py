@@ -109,6 +109,33 @@ IDIOMS = {
 }
 
 
+# cells that IPython runs, by which nothing of an answer is lost
+CELLS = {
+    "a magic beside the operator": "%matplotlib inline\ndef double(x):\n    name = (\n"
+    "        'a%s'\n        % 1\n    )\n    return 2 * x if name == 'a1' else x",
+    "signs inside of a text": "!ls\nTEXT = '''\n%d\n!important\nhelp?\n'''\n"
+    "def double(x):\n    return 2 * x if TEXT == '\\n%d\\n!important\\nhelp?\\n' else x",
+    "an attribute of a shell's": "class A: pass\nA.b = !ls\n{}",
+    "an item of a shell's": "d = {{}}\nd['k'] = !ls\n{}",
+    "a question about an item": "L = [1]\nL[0]?\n{}",
+    "a wildcard": "*int*?\n{}",
+    "a call without brackets": "/abs 3\n{}",
+    "a shell's line that goes on": "!ls \\\n    -l\n{}",
+    "a magic that goes on": "%timeit -n 1 -r 1 sum(\\\n    range(3))\n{}",
+    "a prompt": ">>> def double(x):\n...     return 2 * x",
+    "all of it indented": "    def double(x):\n        return 2 * x",
+    "questions": "??abs\nabs?\n{}",
+    "timed": "%time FACTOR = 2\ndef double(x):\n    return FACTOR * x",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_what_ipython_runs_is_graded(three, cell):
+    text = CELLS[cell].format(DOUBLE.format("2 * x"))
+    passed = ("passed", "Every case and every property holds.", None)
+    assert three([SET_UP, text]) == [passed] * 3
+
+
 @pytest.fixture(scope="module")
 def child():
     with ChildProcess(seconds=60) as process:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from course_lib.answers.answer import Answer
 from course_lib.answers.source import define_on
+from course_lib.checking import ready_made
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
@@ -27,7 +28,6 @@ from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
 from course_lib.files.ipynb import NotANotebook
 
-MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
 CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
 
 
@@ -201,7 +201,7 @@ def forbidden_name(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source or is_library(attempt.source, exercise.name, exercise.id):
         return None
-    names = in_source(attempt.written(), {}, named(exercise))
+    names = in_source(attempt.written(), {}, (*named(exercise), *ready_made.MACHINERY))
     return next(iter(names), None)
 
 
@@ -324,7 +324,7 @@ def read_cell(number: int, text: str, exercise: str | None) -> Cell:
     try:
         tree, text = _parse(text)
         found = list(statements(number, text, tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, RuntimeError, MemoryError) as error:
         number_there = getattr(error, "lineno", None)
         line = f", line {number_there}" if number_there else ""
         why = str(getattr(error, "msg", error)) or "it takes too much memory to be read"
@@ -336,11 +336,48 @@ def read_cell(number: int, text: str, exercise: str | None) -> Cell:
 
 
 def _parse(text: str) -> tuple[ast.Module, str]:
-    """Parse the code of a cell, if need be without its magics and shell lines."""
+    """Parse the code of a cell; what is not Python is what IPython makes Python of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "\s" in a docstring is no concern of a check
         try:
             return ast.parse(text), text
         except SyntaxError:
-            text = MAGIC.sub(r"\1pass", text)
+            text = _as_python(text)
             return ast.parse(text), text
+
+
+def _as_python(text: str) -> str:
+    """Read a cell by IPython's own grammar, without its magics and shell lines: each is a None.
+
+    What `%time` runs stays. Raises SyntaxError.
+    """
+    # takes half a second, and few cells need it
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    body = re.sub(r"\A(?:[^\S\n]*\n)+", "", text)  # IPython leaves these lines out
+    above = text.count("\n") - body.count("\n")
+    lines = ("\n" * above + TransformerManager().transform_cell(body)).encode().split(b"\n")
+    tree = ast.parse(b"\n".join(lines))
+    run = {x.value: code for x in ast.walk(tree) if isinstance(x, ast.Expr) if (code := _timed(x))}
+    calls = [x for x in ast.walk(tree) if _is_ipythons(x) and x.lineno == x.end_lineno]
+    for call in sorted(calls, key=lambda x: x.col_offset, reverse=True):
+        line = lines[call.lineno - 1]
+        written = run.get(call, "None").encode()
+        lines[call.lineno - 1] = line[: call.col_offset] + written + line[call.end_col_offset :]
+    return b"\n".join(lines).decode()
+
+
+def _timed(statement: ast.Expr) -> str | None:
+    """Return the code of `%time code`."""
+    match statement.value:
+        case ast.Call(ast.Attribute(), [ast.Constant("time"), ast.Constant(str(code))]):
+            return code if _is_ipythons(statement.value) else None
+    return None
+
+
+def _is_ipythons(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether this is a call of IPython, which a magic or a shell line stands for."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Call(ast.Name("get_ipython")))):
+            return True
+    return False

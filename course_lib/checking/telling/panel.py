@@ -33,8 +33,11 @@ class Section(NamedTuple):
     folded: bool = False
 
 
-def text(verdict: Verdict, everything: bool = False) -> str:
-    """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
+def text(verdict: Verdict, everything: bool = False, of_several: bool = False) -> str:
+    """Show a verdict as plain text: of what is folded the headings alone, or else `everything`.
+
+    One `of_several` that are told one after another does not say where the learner is.
+    """
     sign, headline = _headline(verdict)
     lines, sections = [f"{sign} {headline}", f"  {verdict.message}"], _sections(verdict)
     for section in sections:
@@ -45,7 +48,7 @@ def text(verdict: Verdict, everything: bool = False) -> str:
             first, *rest = value.splitlines() or [""]
             lines.append(f"    {label:<{width}}  {first}".rstrip())
             lines += [f"    {'':<{width}}  {line}" for line in rest]
-    steps = _next_steps(verdict)
+    steps = _next_steps(verdict)[: 1 if of_several else None]
     if not everything and any(section.folded for section in sections):
         steps[0] += " `course check --all` unfolds the rest."
     return "\n".join([*lines, *(f"  {step}" for step in steps)])
