@@ -72,8 +72,11 @@ def tell(
     from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
-    shown = panel.text(verdict, everything=everything, of_several=True)
-    print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
+    shown = panel.text(verdict, everything=everything, in_terminal=True)
+    if not attempted:
+        said = filter(None, (f"○ {verdict.exercise}: not attempted yet", panel.stays(verdict)))
+        shown = "\n  ".join(said)
+    print(printable(shown))
     if workspace:
         record(workspace, verdict, attempt.define, attempt)
     if verdict.status == "passed":
