@@ -85,7 +85,7 @@ def test_each_command_has_an_example(command, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("chek x.ipynb", "invalid choice: 'chek'"),
+        ("chek x.ipynb", "there is no command 'chek': did you mean check?"),
         ("list --json", "--json is not understood"),
         ("check", "required: NOTEBOOK"),
         ("check missing.ipynb", "there is no file missing.ipynb"),
