@@ -51,8 +51,8 @@ except ImportError: print("The course is missing here: installing it takes a min
 get_ipython().run_line_magic("pip", 'install -q "{SOURCE}"')"""
 UNPUBLISHED = """\
 try: import course_lib
-except ImportError: print("The course is missing here, and has no address yet to come from: " \
-"install it from its repository's folder, as README.md there says.")"""
+except ImportError: print("The course is missing here, and has no address yet to come from: \
+install it from its repository's folder, as README.md there says.")"""
 RUN = (
     "*How to run this page: from the top. **Shift+Enter** runs a cell and goes to the next one, "
     "**Run > Run All Cells** runs them all. Folded cells have to run, too.*"
