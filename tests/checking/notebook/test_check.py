@@ -137,6 +137,17 @@ def test_a_later_failure_takes_nothing_away(workspace):
     assert record.points == record.max_points
 
 
+def test_what_has_passed_stays_and_a_terminal_is_told_commands(workspace):
+    found = verdict("start/hello", unchanged)
+    assert panel.stays(found) is None
+    check("start/hello", right())
+    stays = f"Your answer of {workspace.kept('start/hello'):%H:%M} has passed and stays: "
+    shown = panel.text(found, in_terminal=True)
+    assert stays in shown
+    assert stays in panel.html(found)
+    assert "Stuck? `course hint start/hello` asks" in shown
+
+
 def test_an_answer_that_needs_its_notebook_is_not_kept(workspace, capsys):
     source = "def double(x):\n    return FACTOR * x\n"
     check("start/hello", define(source, "double", {"FACTOR": torch.tensor(2.0)}))
