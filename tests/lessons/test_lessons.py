@@ -100,8 +100,9 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, 
 
 
 def test_the_first_cell_does_nothing_where_the_course_is(capsys):
-    title, first, *_ = standing_alone(build(FILES[0])).cells
-    assert title.cell_type == "markdown"
+    title, line, first, *_ = standing_alone(build(FILES[0])).cells
+    assert title.cell_type == line.cell_type == "markdown"
+    assert "Shift+Enter" in line.source
     assert first.metadata["jupyter"]["source_hidden"]
     assert len(first.source.splitlines()) == 2
     exec(first.source, {})
