@@ -216,6 +216,8 @@ def _raised(error: Error, exercise: Exercise) -> str:
     if error.type == "Timeout":
         said = f"{error.message[:1].upper()}{error.message[1:]}"
         return f"{said}: does a loop in your code never end?"
+    if error.type == "Misfit":
+        return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
         if error.function in (exercise.name, *exercise.methods):

@@ -555,7 +555,8 @@ def deviation(a: Any, b: Any, tolerance: float) -> float:
     # a whole number is a float too, as Python's annotations have it
     if type(a) is int and type(b) is float:
         return deviation(float(a), b, tolerance)
-    if type(a) is not type(b):
+    # of two that are no data nobody knows whether they are equal
+    if type(a) is not type(b) or type(a) is Foreign:
         return math.inf
     if isinstance(a, tuple | list):
         pairs = zip(a, b, strict=False)
