@@ -251,6 +251,10 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "The result is transposed: its rows are the columns that are expected.": lambda y: (
         y.mT if y.dim() > 1 else y
     ),
+    "The result went through a softmax: probabilities came, where the numbers before it are "
+    "expected.": lambda y: y.softmax(-1) if y.dim() else y,
+    "The result went through a logarithm of a softmax: log-probabilities came, where the numbers "
+    "before it are expected.": lambda y: y.log_softmax(-1) if y.dim() else y,
     "The order is reversed along the last axis.": lambda y: y.flip(-1) if y.dim() else y,
     "The order of the rows is reversed.": lambda y: y.flip(-2) if y.dim() > 1 else y,
 }
@@ -280,9 +284,26 @@ def _argument(pairs: list[Pair]) -> str | None:
         given = [_tensor(x.arguments.get(name)) for x in pairs]
         if all(is_strided(y) and x.is_near(x.got, y) for x, y in zip(pairs, given, strict=True)):
             return f"The result is `{name}` itself, as it came in."
+        if said := _residual(name, pairs, given):
+            return said
     numbers = {y.item() for x in pairs for y in x.got.flatten().unique()}
     if len(numbers) == 1:
         return f"Every number of the result is {shown(torch.tensor(numbers.pop()))}."
+    return None
+
+
+def _residual(name: str, pairs: list[Pair], given: list[Any]) -> str | None:
+    """Say so if an argument was added to each result, or is missing from it."""
+    if not all(
+        is_strided(y) and y.is_floating_point() and y.shape == x.expected.shape == x.got.shape
+        for x, y in zip(pairs, given, strict=True)
+    ):
+        return None
+    both = [*zip(pairs, given, strict=True)]
+    if all(x.is_near(x.got, x.expected + y) for x, y in both):
+        return f"`{name}` was added to the result, which should not have it in it."
+    if all(x.is_near(x.got, x.expected - y) for x, y in both):
+        return f"The result is right but for `{name}`, which is missing from the sum."
     return None
 
 
@@ -296,7 +317,8 @@ def _factor(pairs: list[Pair]) -> str | None:
     factor, said = factors[0], "Everywhere {} times as large as it should be"
     if max(factors) - min(factors) <= 1e-4 * abs(factor):
         several = sum(int(x.expected.count_nonzero()) for x in pairs) > 1
-        return f"{said.format(f'{factor:.4g}')}." if several else None
+        means = (end for end, of in LOGARITHMS.items() if math.isclose(factor, of, rel_tol=1e-4))
+        return f"{said.format(f'{factor:.4g}')}{next(means, '.')}" if several else None
     if formula := next(_formulas(pairs, factors), None):
         return f"{said.format(formula)}; in one case that is {factor:.4g}."
     return None
@@ -311,6 +333,10 @@ def _ratio(x: Pair) -> float:
     return factor if math.isfinite(factor) and x.is_near(got, factor * y) else 0.0
 
 
+LOGARITHMS = {
+    ", which is 1 / ln 2: was a logarithm taken to the base 2?": 1 / math.log(2),
+    ", which is 1 / ln 10: was a logarithm taken to the base 10?": 1 / math.log(10),
+}
 FORMULAS: dict[str, Callable[[int], float]] = {
     "sqrt({})": math.sqrt,
     "1/sqrt({})": lambda size: size**-0.5,

@@ -4,6 +4,7 @@ The conditions come first, if there are any ("With float64 inputs: ..."), and th
 from the right results, by the table in `difference`. Where that finds nothing, an example is shown.
 """
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 from course_lib.answers.answer import Reply, tensors
+from course_lib.answers.source import function_in, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.telling.changed_arguments import changed_arguments
 from course_lib.checking.telling.difference import Pair, difference, example, pair, sizes
@@ -97,6 +99,24 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
     return _on_condition(tried, trial, f"{sentence(said)} {more}" if more else said, seed)
 
 
+def unused(exercise: Exercise, source: str) -> str:
+    """Name the arguments that the code of a wrong answer never reads, if the right one does."""
+    try:
+        function = function_in(ast.parse(source), exercise.method)
+        right = function_in(ast.parse(source_of(exercise.reference)), exercise.method)
+    except (SyntaxError, ValueError, LookupError):
+        return ""
+    ours, theirs = ([x.arg for x in y.args.args] for y in (function, right))
+    if ours != theirs or "locals" in source:
+        return ""
+    read = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
+    never = [f"`{name}`" for name in ours if name not in read[0] and name in read[1]]
+    if not never:
+        return ""
+    are = "is" if len(never) == 1 else "are"
+    return f" {' and '.join(never)} {are} never used: does this read variables of another cell?"
+
+
 def first_failing(trials: list[Trial]) -> Trial:
     """Return the first property that fails."""
     return next(trial for trial in trials if not trial.held)
@@ -139,6 +159,7 @@ def _named_sizes(exercise: Exercise, call: Call) -> str | None:
 NO_MODULE = re.compile(
     r"before Module.__init__\(\)|object has no attribute '_(parameters|modules)'"
 )
+NO_BOOLEAN = "is only implemented on integer and Boolean-type tensors"
 # no line of the answer was reached
 NOT_CALLED = re.compile(r"([\w.]+)\(\) (takes|missing|got an unexpected)")
 
@@ -149,6 +170,11 @@ def _usual(exercise: Exercise, call: Call) -> str | None:
     assert error, "who raises has an error"
     if NO_MODULE.search(error.message):
         return "`super().__init__()` is missing: it comes first in `__init__`."
+    if NO_BOOLEAN in error.message:
+        return (
+            "What says yes or no has to be boolean, and this is a tensor of numbers: `dtype="
+            "torch.bool` makes it so, and so does a comparison."
+        )
     called = NOT_CALLED.match(error.message) if error.type == "TypeError" else None
     name = called and called[1].rpartition(".")[2]
     if called and error.line is None and name in (exercise.name, *exercise.methods, "__init__"):

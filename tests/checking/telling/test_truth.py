@@ -111,7 +111,25 @@ def test_nothing_is_said_that_was_not_observed(exercise_id, answer, untrue):
     assert untrue not in judged(exercise_id, answer).message
 
 
+Q = K = torch.ones(2, 3)
+
+
+def dot_scores(q, k):
+    return Q @ K.mT
+
+
+def values_first(weights, v):
+    return v @ weights
+
+
+def a_mask_of_numbers(scores, mask=None):
+    return scores.masked_fill(~torch.ones(scores.shape), 0.0)
+
+
 SAID = [
+    ("attention/dot_scores", dot_scores, "`q` and `k` are never used"),
+    ("attention/weighted_sum", values_first, "This is v @ weights."),
+    ("attention/softmax", a_mask_of_numbers, "has to be boolean"),
     ("scaling/training_flops", with_recomputation, "Everywhere 1.333 times as large"),
     ("self_attention/layer", SelfAttention, "`class SelfAttention(nn.Module):`"),
     ("feed_forward/swiglu", SwiGLU, "there are gate.weight, up.weight, down.weight."),
