@@ -17,6 +17,7 @@ from course_lib.checking.telling.explanation import (
     raised,
     sentence,
     smallest,
+    unused,
 )
 from course_lib.checking.telling.known_mistakes import diagnosis
 from course_lib.checking.trying import forbidden
@@ -176,9 +177,11 @@ def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Statu
         return "not attempted", HANDED_OUT.format(failing, len(cases(exercise, seed)))
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
+    never = unused(exercise, tried.source())
     if failure.error:
-        return "error", raised(tried, _raised(failure.error, tried.exercise), seed)
-    return "wrong", explanation(tried, seed)
+        said = raised(tried, _raised(failure.error, tried.exercise), seed)
+        return "error", f"{sentence(said)}{never}" if never else said
+    return "wrong", f"{explanation(tried, seed)}{never}"
 
 
 def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
@@ -226,6 +229,8 @@ def _raised(error: Error, exercise: Exercise) -> str:
     if error.type == "Timeout":
         said = f"{error.message[:1].upper()}{error.message[1:]}"
         return f"{said}: does a loop in your code never end?"
+    if error.type == "Misfit":
+        return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
         if error.function in (exercise.name, *exercise.methods):

@@ -254,6 +254,10 @@ def _outcome(exercise_id: str, failure: Failure) -> Rows:
             shown = example(Pair(ours, theirs, {}, {}, tolerance))
             rows = [("difference", shown)] if shown else []
             return [*rows, (f"expected{label}", show(theirs)), (f"got{label}", show(ours))]
+    names = [parameter.name for parameter in load(exercise_id).parameters]
+    for name, after, before in zip(names, got.inputs, expected.inputs, strict=False):
+        if not same(after, before, 0.0):
+            return [(f"{name} before the call", show(before)), (f"{name} after it", show(after))]
     return []
 
 
@@ -273,8 +277,6 @@ def _compared(
         ours = (got.gradients or {}).get(name)
         if ours is not None or (theirs is not None and theirs.any()):
             yield f" gradient of {label}", ours, theirs, 10 * exercise.tolerance
-    for name, ours, theirs in zip(names, got.inputs, expected.inputs, strict=False):
-        yield f" {name} after the call", ours, theirs, 0.0
 
 
 def show(value: Any) -> str:

@@ -119,7 +119,11 @@ class AnswerRun:
 
     def is_untouched(self) -> bool:
         """Return True if the answer is what the learner was given to begin with."""
-        return self.exercise.is_untouched(self._answer.describe().source or "")
+        return self.exercise.is_untouched(self.source())
+
+    def source(self) -> str:
+        """Return the answer's source, if it can be had."""
+        return self._answer.describe().source or ""
 
     def all(self) -> list[Trial]:
         """Try every property; after a hang, a crash or nonsense the rest are left out."""
@@ -555,7 +559,8 @@ def deviation(a: Any, b: Any, tolerance: float) -> float:
     # a whole number is a float too, as Python's annotations have it
     if type(a) is int and type(b) is float:
         return deviation(float(a), b, tolerance)
-    if type(a) is not type(b):
+    # of two that are no data nobody knows whether they are equal
+    if type(a) is not type(b) or type(a) is Foreign:
         return math.inf
     if isinstance(a, tuple | list):
         pairs = zip(a, b, strict=False)

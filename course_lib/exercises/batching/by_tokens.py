@@ -39,6 +39,7 @@ def cases(draw: Draw):
     yield "a batch that is exactly full", ([5] * draw.number(5, 9), 15)
     longest = draw.number(3, 9)
     yield "one sentence, as long as a batch", ([longest], longest)
+    yield "no sentence", ([], longest)
 
 
 @exercise.property("every sentence is in exactly one batch")

@@ -30,7 +30,6 @@ exercise = Exercise(
         f"10 * {DRAWN} -> 10 / {DRAWN}",
         "10 -> 9",
         "10 -> 11",
-        "-far -> far",
         # and so are the numbers that are drawn
         "0 -> 1",
         "0 -> -1",
@@ -55,6 +54,9 @@ def cases(draw: Draw):
     second[0] *= -1
     yield "a leak in the second sentence alone", (Probe("opened_by_first_word"), second)
     yield "a leak in the last column alone", (Probe("mean_in_last_column"), draw.normal(4, 3))
+    low = -0.01 * draw.normal(4, 3).abs() - 0.01
+    yield "a leak that only moving up shows", (Probe("next_above_zero", (1,)), low)
+    yield "a leak that only moving down shows", (Probe("next_above_zero", (-1,)), -low)
     yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
     yield "tokens of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
     yield "as many tokens as each has numbers", (Probe("ahead", (1,)), draw.normal(4, 4))
