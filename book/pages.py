@@ -22,13 +22,8 @@ from course_lib.checking.telling import panel
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
-<<<<<<< HEAD
-from course_lib.files.releases import without_installation, without_solution_links
-from lessons import published
-=======
 from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, without, without_solution_links
-from lessons.published import links
->>>>>>> h/learner
+from lessons import published
 
 HERE = Path(__file__).parent
 XRAYS = HERE / "xray"

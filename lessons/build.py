@@ -6,14 +6,9 @@ notebooks/NN_name.ipynb, which is executed and committed, or the reference in a 
 the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
 pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
 has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
-<<<<<<< HEAD
-that only imports, takes answers or sets the seed is folded. Below the title, a notebook has a
-folded cell that installs the course where somebody opens that notebook alone. Outputs of cells that
-have not changed stay as they are (lessons/kept.py).
-=======
 that only imports, takes answers or sets the seed is folded. Below the title, a notebook says
 how it is run, and has a folded cell that installs the course where that notebook is opened alone.
->>>>>>> h/learner
+Outputs of cells that have not changed stay as they are (lessons/kept.py).
 """
 
 import argparse
@@ -40,18 +35,11 @@ from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.course_map import notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
-<<<<<<< HEAD
-from course_lib.files.releases import INSTALLATION, solution_link
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, solution_link
 from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
 from lessons.kept import keep_outputs
-from lessons.published import SOURCE
-=======
-from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, solution_link, without
-from course_lib.files.workspace import VARIABLE
-from course_lib.instruments import results
 from lessons.published import IS_PUBLISHED, SOURCE
->>>>>>> h/learner
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
@@ -216,30 +204,6 @@ class NotWritten(Exception):
     """Why a notebook is better left as it is."""
 
 
-<<<<<<< HEAD
-=======
-def keep_outputs(notebook: NotebookNode, path: Path) -> bool:
-    """Take over the outputs of an executed notebook, up to the first cell that has changed.
-
-    It has where its code has, or the results that it loads. Return whether there is none. Raises
-    OSError where there is no such notebook.
-    """
-    before = nbformat.read(path, as_version=4)
-    without(before, INSTALLATION)
-    old, new = ([x for x in n.cells if x.cell_type == "code"] for n in (before, notebook))
-    pairs = zip(new, old, strict=False)
-    same = list(takewhile(lambda pair: _made_of(pair[0]) == _made_of(pair[1]), pairs))
-    for ours, executed in same:
-        ours.outputs, ours.execution_count = executed.outputs, executed.execution_count
-    notebook.metadata.language_info = before.metadata.language_info
-    return len(same) == len(old) == len(new)
-
-
-def _made_of(cell: NotebookNode) -> tuple[str, str | None]:
-    return cell.source, cell.metadata.get("results")
-
-
->>>>>>> h/learner
 def _lasting(output: NotebookNode) -> bool:
     """Tell what still says something once the cell has run: no progress bar, no live widget."""
     if output.output_type == "stream":

@@ -109,16 +109,11 @@ def tell(
     from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
-<<<<<<< HEAD
-    shown = panel.text(verdict, everything=everything, of_several=of_several)
-    print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
-=======
-    shown = panel.text(verdict, everything=everything, in_terminal=True)
+    shown = panel.text(verdict, everything=everything, of_several=of_several, in_terminal=True)
     if not attempted:
         said = filter(None, (f"○ {verdict.exercise}: not attempted yet", panel.stays(verdict)))
         shown = "\n  ".join(said)
     print(printable(shown))
->>>>>>> h/learner
     if workspace:
         record(workspace, verdict, attempt.define, attempt)
     if verdict.status == "passed":

@@ -37,10 +37,16 @@ class Section(NamedTuple):
     folded: bool = False
 
 
-def text(verdict: Verdict, everything: bool = False, in_terminal: bool = False) -> str:
+def text(
+    verdict: Verdict,
+    everything: bool = False,
+    of_several: bool = False,
+    in_terminal: bool = False,
+) -> str:
     """Show a verdict as plain text: of what is folded the headings alone, or else `everything`.
 
-    A terminal is told commands, and of several verdicts none says where the learner is.
+    One `of_several` that are told one after another does not say where the learner is. A terminal
+    is told commands.
     """
     sign, headline = _headline(verdict)
     said = filter(None, (headline, verdict.message, stays(verdict)))
@@ -53,9 +59,9 @@ def text(verdict: Verdict, everything: bool = False, in_terminal: bool = False) 
             first, *rest = value.splitlines() or [""]
             lines.append(f"    {label:<{width}}  {first}".rstrip())
             lines += [f"    {'':<{width}}  {line}" for line in rest]
-    steps = _next_steps(verdict)
+    steps = _next_steps(verdict)[: 1 if of_several else None]
     if in_terminal:
-        steps = [COMMAND.sub(r"`course \1 \2`", steps[0])]
+        steps[0] = COMMAND.sub(r"`course \1 \2`", steps[0])
     if not everything and any(section.folded for section in sections):
         steps[0] += " `course check --all` unfolds the rest."
     return "\n".join([*lines, *(f"  {step}" for step in steps)])
