@@ -7,7 +7,8 @@ import sys
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from course_lib.command_line import learn, name_errors
+from course_lib.checking.notebook import name_errors
+from course_lib.command_line import learn
 
 
 @pytest.fixture
