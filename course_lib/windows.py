@@ -50,8 +50,6 @@ def layers_needed(distance: int, width: int) -> int:
     2
     """
     if width % 2 == 0 or width == 1:
-        raise ValueError(
-            f"a window needs a middle and neighbours: an odd width from 3, not {width}"
-        )
+        raise ValueError(f"a window needs a middle token, so its width is odd, from 3, not {width}")
     # take the fewest layers whose receptive field holds both tokens
     return -(-distance // (width - 1))

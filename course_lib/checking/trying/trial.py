@@ -559,8 +559,7 @@ def deviation(a: Any, b: Any, tolerance: float) -> float:
     # a whole number is a float too, as Python's annotations have it
     if type(a) is int and type(b) is float:
         return deviation(float(a), b, tolerance)
-    # of two that are no data nobody knows whether they are equal
-    if type(a) is not type(b) or type(a) is Foreign:
+    if type(a) is not type(b):
         return math.inf
     if isinstance(a, tuple | list):
         pairs = zip(a, b, strict=False)

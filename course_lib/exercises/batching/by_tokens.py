@@ -182,7 +182,7 @@ def order_of_equals_lost(lengths, most):
     return cut(order, fits)
 
 
-@exercise.mistake
+@exercise.mistake(raises=IndexError)
 def one_size_for_all(lengths, most):
     """All batches got the size that the longest sentence allows. A batch of short sentences may
     hold more of them: what decides about its size?"""
