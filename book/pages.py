@@ -22,7 +22,7 @@ from course_lib.checking.telling import panel
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import without_installation, without_solution_links
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, without, without_solution_links
 from lessons import published
 
 HERE = Path(__file__).parent
@@ -129,7 +129,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook for readers: with what is folded below each stub, and with its panels."""
     cells: list[NotebookNode] = []
     without_solution_links(notebook)
-    without_installation(notebook)
+    without(notebook, INSTALLATION, HOW_TO_RUN)
     for cell in notebook.cells:
         if SCAFFOLD.fullmatch(cell.source):
             continue

@@ -6,9 +6,9 @@ notebooks/NN_name.ipynb, which is executed and committed, or the reference in a 
 the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
 pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
 has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
-that only imports, takes answers or sets the seed is folded. Below the title, a notebook has a
-folded cell that installs the course where somebody opens that notebook alone. Outputs of cells that
-have not changed stay as they are (lessons/kept.py).
+that only imports, takes answers or sets the seed is folded. Below the title, a notebook says
+how it is run, and has a folded cell that installs the course where that notebook is opened alone.
+Outputs of cells that have not changed stay as they are (lessons/kept.py).
 """
 
 import argparse
@@ -35,11 +35,11 @@ from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.course_map import notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import INSTALLATION, solution_link
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, solution_link
 from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
 from lessons.kept import keep_outputs
-from lessons.published import SOURCE
+from lessons.published import IS_PUBLISHED, SOURCE
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
@@ -50,6 +50,14 @@ INSTALL = f"""\
 try: import course_lib
 except ImportError: print("The course is missing here: installing it takes a minute or two."); \
 get_ipython().run_line_magic("pip", 'install -q "{SOURCE}"')"""
+UNPUBLISHED = """\
+try: import course_lib
+except ImportError: print("The course is missing here, and has no address yet to come from: \
+install it from its repository's folder, as README.md there says.")"""
+RUN = (
+    "*How to run this page: from the top. **Shift+Enter** runs a cell and goes to the next one, "
+    "**Run > Run All Cells** runs them all. Folded cells have to run, too.*"
+)
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
 CELL_SECONDS = 600
 UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
@@ -122,12 +130,15 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
 def standing_alone(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook with the cell that installs the course where it is missing.
 
-    It is no part of the page: it does nothing where the course is, and no build runs it.
+    It does nothing where the course is, and no build runs it. It and the line before it, on how a
+    page is run, are no part of the page.
     """
     hidden = {"jupyter": {"source_hidden": True}, "tags": [INSTALLATION]}
-    cell = new_code_cell(INSTALL, id=INSTALLATION, metadata=hidden)
+    install = INSTALL if IS_PUBLISHED else UNPUBLISHED
+    cell = new_code_cell(install, id=INSTALLATION, metadata=hidden)
+    line = new_markdown_cell(RUN, id=HOW_TO_RUN, metadata={"tags": [HOW_TO_RUN]})
     title, *rest = notebook.cells
-    return NotebookNode(notebook | {"cells": [title, cell, *rest]})
+    return NotebookNode(notebook | {"cells": [title, line, cell, *rest]})
 
 
 def _is_plumbing(source: str) -> bool:

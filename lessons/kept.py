@@ -16,7 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.checking.notebook.statements import IMPORTS, statements
-from course_lib.files.releases import without_installation
+from course_lib.files.releases import INSTALLATION, without
 
 # what no training changes, beside functions and classes
 FIXED = (*IMPORTS, ast.Constant)
@@ -38,7 +38,7 @@ def keep_outputs(notebook: NotebookNode, path: Path) -> Kept:
     another one, or what it imports has changed. Raises OSError where there is no such notebook.
     """
     before = nbformat.read(path, as_version=4)
-    without_installation(before)
+    without(before, INSTALLATION)
     old = defaultdict[str, list[NotebookNode]](list)
     for cell, made_of in _made_of(before):
         old[made_of].append(cell)

@@ -23,6 +23,7 @@ from course_lib.answers.watch import bounded, watching, without_compiler
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
+BITS = 1_000  # of a whole number that is compared: below, it is a float as well
 # one that no answer sets itself: to set it is then seen
 UNLIKELY_SEED = 1_729_104_729
 
@@ -73,7 +74,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Foreign:
-    """Stands for a value that is neither a tensor nor plain data."""
+    """Stands for a value that is neither a tensor nor plain data: its type is all that is known."""
 
     type: str
 
@@ -187,7 +188,15 @@ class InProcess:
         if not isinstance(self._answer, type):
             return self._answer, {}
         module = probe_layers.construct(self._answer, request.build)
-        if request.weights is None or not isinstance(module, nn.Module):
+        if not isinstance(module, nn.Module):
+            if request.weights:
+                raise Misfit(
+                    f"its parameters are not found, since it is no nn.Module: begin with "
+                    f"`class {self._answer.__name__}(nn.Module):`, and `__init__` with "
+                    "`super().__init__()`"
+                )
+            return getattr(module, request.method), {}
+        if request.weights is None:
             return getattr(module, request.method), {}
         weight = next(iter(request.weights.values()), None)
         if weight is not None and any(
@@ -237,8 +246,8 @@ def as_data(value: Any) -> Any:
     if issubclass(kind, Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             return _plain_tensor(value)
-    if kind is int and value.bit_length() > 64:
-        return Foreign("whole number of more than 64 bits")
+    if kind is int and value.bit_length() > BITS:
+        return Foreign(f"whole number of more than {BITS} bits")
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is Foreign and type(value.type) is str:  # in a reply from afar
@@ -295,17 +304,22 @@ def checked(reply: Reply) -> Reply:
     return replace(reply, output=as_data(reply.output), inputs=as_data(reply.inputs))
 
 
+class Misfit(RuntimeError):
+    """Weights cannot be given to an answer, whose computation nobody has seen yet."""
+
+
 def _refuse_misfit(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Raise RuntimeError, with one sentence, for a module of other parameters than the weights."""
+    """Raise Misfit, with one sentence, for a module of other parameters than the weights."""
     own = {name: tuple(weight.shape) for name, weight in module.state_dict().items()}
     for name, weight in weights.items():
         shape = tuple(weight.shape)
         if name not in own:
-            raise RuntimeError(f"expected a parameter {name} of shape {shape}, and there is none")
+            there = f": there are {', '.join(own)}" if own else ""
+            raise Misfit(f"expected a parameter {name} of shape {shape}, and there is none{there}")
         if own[name] != shape:
-            raise RuntimeError(f"expected the shape {shape} of {name}, but got {own[name]}")
+            raise Misfit(f"expected the shape {shape} of {name}, but got {own[name]}")
     if more := own.keys() - weights.keys():
-        raise RuntimeError(f"expected no parameter of the name {min(more)}")
+        raise Misfit(f"expected no parameter of the name {min(more)}")
 
 
 class _Bounded(io.StringIO):

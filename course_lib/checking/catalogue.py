@@ -23,7 +23,10 @@ GROUP = "course_lib.exercises"
 
 
 class UnknownExercise(LookupError):
-    """An id that no exercise has; the message names the nearest ones."""
+    """An id that no exercise has; a notebook shows the message, which names the nearest ones."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 def ids() -> list[str]:

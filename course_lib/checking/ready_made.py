@@ -88,20 +88,19 @@ CROSS_ENTROPY = (
 MACHINERY = ("course_lib.answers", "course_lib.checking", "course_lib.grading")
 # other public names by which the same, or most of it, is computed: torch's and numpy's functions
 # were called on sample arguments, and those of equal results are here
-POLYNOMIALS = "Chebyshev Hermite HermiteE Laguerre Legendre Polynomial".split()
-FITS = (
-    "chebyshev.chebfit hermite.hermfit hermite_e.hermefit laguerre.lagfit legendre.legfit"
-    " polynomial.polyfit"
-).split()
+FITS = [
+    f"numpy.polynomial.{name}"
+    for name in (
+        "Chebyshev Hermite HermiteE Laguerre Legendre Polynomial chebyshev.chebfit hermite.hermfit"
+        " hermite_e.hermefit laguerre.lagfit legendre.legfit polynomial.polyfit"
+    ).split()
+]
 SAME = {
     "torch.optim.AdamW": "torch.optim.adamw.adamw torch.optim.adam.adam torch._fused_adamw_",
     "torch.optim.Adam": "torch.optim.adam.adam torch.optim.adamw.adamw torch._fused_adam_",
     "torch.nn.functional.cross_entropy": "torch.distributions.Categorical"
     " torch.distributions.OneHotCategorical torch.distributions.Multinomial",
-    "numpy.polyfit": " ".join(
-        ["statistics.linear_regression"]
-        + [f"numpy.polynomial.{name}" for name in (*POLYNOMIALS, *FITS)]
-    ),
+    "numpy.polyfit": " ".join(["statistics.linear_regression", *FITS]),
     "torch.linalg.lstsq": "numpy.linalg.lstsq numpy.polyfit numpy.polynomial.polynomial.polyfit"
     " numpy.polynomial.Polynomial.fit",
     "torch.linalg.pinv": "torch.pinverse torch.Tensor.pinverse numpy.linalg.pinv",

@@ -130,6 +130,14 @@ class Workspace:
         except OSError:
             return None
 
+    def kept(self, exercise_id: str) -> datetime | None:
+        """Return when the passed answer was kept, or None."""
+        try:
+            written = self._file("answers", exercise_id, "py").stat().st_mtime
+        except OSError:
+            return None
+        return datetime.fromtimestamp(written)
+
     def note_guess(self, key: str, guess: Guess) -> None:
         """Keep the first guess that is made under a key; later ones know more. Raises OSError."""
         path = self._file("guesses", key, "json")

@@ -37,7 +37,6 @@ def run(site, folder, *words):
 LEARN = """
 import sys
 from course_lib.command_line import learn, main
-learn.fetch_missing = lambda notebooks: None
 learn.become = lambda command: 0
 sys.exit(main.main(["learn"]))
 """

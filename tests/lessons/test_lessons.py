@@ -28,6 +28,7 @@ from course_lib.files.course_map import (
     topics,
 )
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import INSTALLATION
 from course_lib.grading.marks.by_hand import read_rubric
 from course_lib.grading.marks.schema import BY_HAND
 from course_lib.grading.marks.words import in_words
@@ -35,7 +36,6 @@ from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build
 from lessons.build import (
-    INSTALL,
     UNTOUCHED_ONLY,
     build,
     lesson_files,
@@ -66,7 +66,7 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
         f"stale: make notebooks LESSON={number_of(lesson)}"
     )
     for cell in committed.cells:
-        if cell.cell_type == "code" and cell.source != INSTALL:
+        if cell.cell_type == "code" and cell.id != INSTALLATION:
             assert cell.execution_count
             assert not any(output.output_type == "error" for output in cell.outputs)
             printed = [x for x in cell.outputs if x.output_type == "stream"]
@@ -100,8 +100,9 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, 
 
 
 def test_the_first_cell_does_nothing_where_the_course_is(capsys):
-    title, first, *_ = standing_alone(build(FILES[0])).cells
-    assert title.cell_type == "markdown"
+    title, line, first, *_ = standing_alone(build(FILES[0])).cells
+    assert title.cell_type == line.cell_type == "markdown"
+    assert "Shift+Enter" in line.source
     assert first.metadata["jupyter"]["source_hidden"]
     assert len(first.source.splitlines()) == 2
     exec(first.source, {})
@@ -322,7 +323,7 @@ def test_the_first_screen_has_the_minutes_and_a_lessons_has_a_picture(lesson):
     assert re.search(r"^\*\*\d+ minutes · ", committed[0].source, flags=re.MULTILINE)
     if is_exploration(number_of(lesson)):
         return
-    outputs = [output for cell in committed[:5] for output in cell.get("outputs", [])]
+    outputs = [output for cell in committed[:7] for output in cell.get("outputs", [])]
     assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
 
 

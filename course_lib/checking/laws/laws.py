@@ -16,7 +16,8 @@
 11. Knowing by heart what is asked with other seeds, four times as many, never gives every right
     result, and a quarter of the points at most.
 12. The cases have every size that the signature allows: see `sizes`.
-13. No case is one that the reference refuses: guards are given in the stub, and not asked.
+13. No case is one that the reference refuses: guards are given in the stub, and not asked. None
+    has a result that is no data, of which nobody knows whether another is equal to it.
 14. What is made by machine is named as no known mistake that gives other results.
 15. No wrong answer is near: it differs by `FAR` tolerances somewhere, so that it fails on every
    processor, whatever its last digits are. A right one stays within half of the tolerance.
@@ -39,7 +40,7 @@ from typing import Any
 
 import torch
 
-from course_lib.answers.answer import Description, InProcess, Reply, tensors
+from course_lib.answers.answer import Description, Foreign, InProcess, Reply, tensors
 from course_lib.answers.settings import settings
 from course_lib.answers.source import define, source_of
 from course_lib.checking.exercise import Exercise, Mistake
@@ -203,8 +204,20 @@ def _large_numbers(exercise: Exercise) -> Iterator[str]:
 def _refused(exercise: Exercise) -> Iterator[str]:
     reference = InProcess(exercise.reference)
     for case in drawn(exercise, 0):
-        if error := reference.run(request_for(exercise, case, 0)).error:
-            yield f"the reference refuses a case, {case.name}: {error.message}"
+        reply = reference.run(request_for(exercise, case, 0))
+        if reply.error:
+            yield f"the reference refuses a case, {case.name}: {reply.error.message}"
+        if no_data := [x.type for x in _inside(reply.output) if isinstance(x, Foreign)]:
+            yield f"a case that any {no_data[0]} would pass, {case.name}"
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """Yield what a value consists of, however deep."""
+    if isinstance(value, tuple | list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _inside(item)
+    else:
+        yield value
 
 
 def exceptions(exercise: Exercise) -> Iterator[str]:

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define_on
+from course_lib.answers.source import define_on, find_source
 from course_lib.checking import ready_made
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import ids, load, outline
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
 from course_lib.checking.trying.forbidden import in_source, named
-from course_lib.checking.verdict import Verdict, judge, sentence, untried
+from course_lib.checking.verdict import Verdict, judge, sentence, untried, unwritten
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
 from course_lib.files.ipynb import NotANotebook
@@ -205,11 +205,23 @@ def forbidden_name(attempt: Attempt) -> str | None:
     return next(iter(names), None)
 
 
+def is_alone(source: str, answer: Any) -> bool:
+    """Return True if a source has named imports and the answer alone: it has been judged by now."""
+    *before, last = ast.parse(source).body
+    imports = all(isinstance(x, ast.Import | ast.ImportFrom) for x in before)
+    named = all(alias.name != "*" for x in before for alias in getattr(x, "names", ()))
+    return (
+        imports
+        and named
+        and ast.dump(ast.Module([last], [])) == ast.dump(ast.parse(find_source(answer) or ""))
+    )
+
+
 def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
     """Return the verdict on an attempt without a source: there is nothing to try."""
     if attempt.problem:
         return untried(attempt.exercise, "error", attempt.problem, seed)
-    return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
+    return untried(attempt.exercise, "not attempted", unwritten(attempt.exercise), seed)
 
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
@@ -228,14 +240,15 @@ def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
 
     An older notebook may hold some that have moved from its lesson to an exploration, or back.
     """
-    every = [load(exercise_id) for exercise_id in ids()]
     marked, page = {cell.exercise for cell in cells}, ipynb.lesson(notebook) or ""
-    moved = [x for x in every if x.id in marked and lesson_of(x.lesson) == lesson_of(page)]
-    return (
-        [x for x in every if x.lesson == page or x in moved]
-        or [x for x in every if x.id in marked]
-        or [x for x in every if any(cell.is_for(x) for cell in cells)]
-    )
+    lessons = {exercise_id: outline(exercise_id).lesson for exercise_id in ids()}
+    own = [x for x in lessons if x in marked]
+    moved = [x for x in own if lesson_of(lessons[x]) == lesson_of(page)]
+    found = [x for x in lessons if lessons[x] == page or x in moved] or own
+    # to load an exercise takes a while
+    return [load(x) for x in found] or [
+        x for x in map(load, lessons) if any(cell.is_for(x) for cell in cells)
+    ]
 
 
 def _attempt(

@@ -10,6 +10,14 @@ from course_lib.checking.trying.trial import cases, each, one_of_each, request_f
 
 TIMES = 10  # as many operations as the reference makes
 FEWEST = 200  # operations of which nobody would speak
+# what makes a tensor, on the CPU unless it is told another device
+FACTORIES = tuple(
+    f"torch.{name}"
+    for name in (
+        "tensor as_tensor from_numpy zeros ones full empty eye arange linspace logspace rand randn"
+        " randint randperm tril_indices triu_indices scalar_tensor"
+    ).split()
+)
 
 
 @fresh_settings()
@@ -34,7 +42,13 @@ def _moved(exercise: Exercise, answer: Answer, seed: int) -> str | None:
 
 
 def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:
-    """Ask with inputs on torch's meta device, which has no numbers, as far as it can be asked."""
+    """Ask with inputs on torch's meta device, which has no numbers, as far as it can be asked.
+
+    Its first use takes a second, so that only an answer which makes tensors is asked.
+    """
+    first = replace(cases(exercise, seed)[0].request, watch=FACTORIES)
+    if not answer.run(first).forbidden:
+        return None
     for question in one_of_each(cases(exercise, seed), type):
         first = next(tensors(question.case.inputs), None)
         if first is None:

@@ -119,7 +119,11 @@ class AnswerRun:
 
     def is_untouched(self) -> bool:
         """Return True if the answer is what the learner was given to begin with."""
-        return self.exercise.is_untouched(self._answer.describe().source or "")
+        return self.exercise.is_untouched(self.source())
+
+    def source(self) -> str:
+        """Return the answer's source, if it can be had."""
+        return self._answer.describe().source or ""
 
     def all(self) -> list[Trial]:
         """Try every property; after a hang, a crash or nonsense the rest are left out."""

@@ -18,7 +18,7 @@ from course_lib.checking.verdict import max_points
 from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import without_installation, without_solution_links
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, without, without_solution_links
 from course_lib.grading.judging.rules import exercises_of
 from course_lib.grading.judging.sandbox_files import PACKAGES
 
@@ -60,7 +60,7 @@ def notebook(
     """
     whole = nbformat.read(path(lesson), as_version=4)
     without_solution_links(whole)
-    without_installation(whole)
+    without(whole, INSTALLATION, HOW_TO_RUN)
     cells = [*first]
     for cell in _kept(whole.cells):
         exercise_id = ipynb.exercise(cell)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from course_lib.grading.submissions import gradescope
+from course_lib.grading.submissions import submitters
 from course_lib.grading.submissions.platforms import Platform, fits, formats_of, owner, stands_for
 from course_lib.grading.submissions.times import parse_time
 
@@ -212,7 +212,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 def _in_zip(archive: Path, leave_out: Callable[[str], None]) -> list[SubmittedFile]:
     with zipfile.ZipFile(archive) as whole:
-        names = {entry.filename: entry.is_dir() for entry in whole.infolist()}
+        names = {name: name.endswith("/") for name in whole.namelist()}
 
     def shown(place: str) -> dict[str, bool]:
         parts = [
@@ -254,14 +254,14 @@ def _rows(
     """Make a row for each notebook, and for each student who has none; `look` at each file."""
     handed_in: dict[str, list[SubmittedFile]] = defaultdict(list)
     owners: dict[str, SubmittedFile] = {}
-    submitters = _submitters(listing, row)
+    people_of = _submitters(listing, row)
     for top, names in sorted(listing.items()):
         own = _owned(top, names == [top], formats, row)
         # what else is beside the submissions is nobody's
         if names == [top] and own.student == top:
             leave_out(top)
             continue
-        people = [replace(own, student=x.student, time=x.time) for x in submitters.get(top, [])]
+        people = [replace(own, student=x.student, time=x.time) for x in people_of.get(top, [])]
         for one in people or [own]:
             handed_in[one.student] += [replace(one, notebook=name) for name in names]
             owners[one.student] = one
@@ -285,13 +285,13 @@ def _rows(
     return rows
 
 
-def _submitters(listing: Listing, row: SubmittedFile) -> dict[str, list[gradescope.Submitter]]:
+def _submitters(listing: Listing, row: SubmittedFile) -> dict[str, list[submitters.Submitter]]:
     """Read who has submitted each folder, where these are Gradescope's."""
-    if listing.get(gradescope.METADATA) != [gradescope.METADATA]:
+    if listing.get(submitters.METADATA) != [submitters.METADATA]:
         return {}
-    del listing[gradescope.METADATA]
-    text = replace(row, notebook=gradescope.METADATA).content().decode(errors="replace")
-    return gradescope.submitters(text)
+    del listing[submitters.METADATA]
+    text = replace(row, notebook=submitters.METADATA).content().decode(errors="replace")
+    return submitters.submitters(text)
 
 
 def _of_others(notebooks: list[str]) -> str | None:

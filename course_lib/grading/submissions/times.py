@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-# Moodle's own, such as "Wednesday, 25 November 2026, 11:58 PM"
+# Moodle's own: "Wednesday, 25 November", the year, "11:58 PM"
 MOODLE = ("%d %B %Y, %I:%M %p", "%d %B %Y, %I:%M:%S %p", "%d %B %Y, %H:%M")
 WORDS = {r", noon$": ", 12:00 PM", r", midnight\b.*$": ", 12:00 AM", r"^[A-Za-z]+day, ": ""}
 

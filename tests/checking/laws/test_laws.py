@@ -51,6 +51,13 @@ def test_a_law_whose_calls_another_seed_gives_away_violates_one():
     assert len(list(laws._by_heart(exercise, (0,)))) == 1
 
 
+def test_a_case_that_cannot_fail_violates_a_law():
+    exercise = exercise_of(squared, lambda draw: [(3,), (10**200,)])
+    assert list(laws._refused(exercise)) == [
+        "a case that any whole number of more than 1000 bits would pass, a case"
+    ]
+
+
 def test_what_the_stub_gives_is_not_edited():
     def guarded(n):
         if n < 0:

@@ -245,7 +245,7 @@ def test_the_lesson_says_which_exercises_then_the_cells_then_the_names(save_note
     ("content", "said"),
     [
         (None, "there is no file"),
-        (b"\xff\xfe", "its content is not JSON"),
+        (b"\xff\xfe", "its text is UTF-16"),
         (f'{{"cells": [\n{CONFLICT}\n]}}'.encode(), "marks of a merge conflict, line 2"),
         (b"[" * 100_000, "its content is not JSON"),
         (b"[1, 2]", "not a notebook of format 3 or 4"),
