@@ -7,6 +7,8 @@ that it stands on: those that have last bound, or changed, a name that it reads.
 
 import ast
 import hashlib
+import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,13 +17,19 @@ from typing import NamedTuple
 import nbformat
 from nbformat import NotebookNode
 
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import define
+from course_lib.checking.catalogue import load
 from course_lib.checking.notebook.statements import IMPORTS, statements
+from course_lib.checking.telling import panel
+from course_lib.checking.verdict import judge
 from course_lib.files.releases import INSTALLATION, without
 
 # what no training changes, beside functions and classes
 FIXED = (*IMPORTS, ast.Constant)
 # says what the course says now, on every machine alike
 FRESH = ("check(", "Markdown(course_map(")
+CHECK = re.compile(r'check\("(.+?)"')
 
 
 class Kept(NamedTuple):
@@ -52,12 +60,22 @@ def keep_outputs(notebook: NotebookNode, path: Path) -> Kept:
             continue
         if cell.execution_count and _shown(cell) != _shown(executed):
             kept.otherwise.append(cell)
+        if asked := CHECK.match(cell.source):
+            executed.outputs[0].data = stub_panel(asked[1])
         cell.outputs, cell.execution_count = executed.outputs, number
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = number
     notebook.metadata.language_info = before.metadata.language_info
     return kept
+
+
+def stub_panel(exercise_id: str) -> dict[str, str]:
+    """Return what `check` shows of the stub, for which no kernel is needed."""
+    exercise = load(exercise_id)
+    names = vars(sys.modules[exercise.reference.__module__])
+    judged = judge(exercise, InProcess(define(exercise.stub, exercise.name, names)))
+    return {"text/html": panel.html(judged), "text/plain": panel.text(judged)}
 
 
 def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:

@@ -12,11 +12,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from course_lib import exercises
-from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define
 from course_lib.checking import catalogue
-from course_lib.checking.telling import panel
-from course_lib.checking.verdict import judge
 from course_lib.files.course_map import (
     course_map,
     hours,
@@ -43,7 +39,7 @@ from lessons.build import (
     notebook_path,
     standing_alone,
 )
-from lessons.kept import keep_outputs
+from lessons.kept import CHECK, keep_outputs, stub_panel
 from lessons.minutes import minutes
 from tests import WEEKLY
 
@@ -135,10 +131,10 @@ PAGE = {
 
 
 def page(**changed):
-    """Return a notebook that was executed, and shows of each cell what is changed."""
+    """Return a notebook that was executed, with some other cells."""
     cells = []
     for number, (name, code) in enumerate(PAGE.items(), 1):
-        outputs = [new_output("stream", text=changed.get(name, ""))]
+        outputs = [new_output("display_data", data={"text/plain": ""})]
         code = changed.get(name, code)
         cells.append(new_code_cell(code, outputs=outputs, execution_count=number))
         cells[-1].metadata = {"tags": ["training"]} if name == "train" else {}
@@ -167,12 +163,24 @@ def test_what_came_out_otherwise_is_kept_and_named_but_what_the_course_says_is_n
     nbformat.write(page(), path)
     new = page()
     for cell in new.cells:
-        cell.outputs[0].text = "another processor"
+        cell.outputs[0].data["text/plain"] = "another processor"
     kept = keep_outputs(new, path)
-    fresh = [cell.source for cell in new.cells if cell.outputs[0].text]
+    fresh = [cell.source for cell in new.cells if cell.outputs[0].data["text/plain"]]
     assert fresh == [PAGE["check"]]
     assert len(kept.otherwise) == len(PAGE) - 1
     assert kept.changed == []
+
+
+def test_where_nothing_is_executed_the_panel_of_a_stub_is_new_all_the_same(tmp_path):
+    path = tmp_path / "page.ipynb"
+    nbformat.write(page(), path)
+    new = page()
+    for cell in new.cells:
+        cell.execution_count = None
+    keep_outputs(new, path)
+    [check] = [cell for cell in new.cells if cell.source == PAGE["check"]]
+    assert check.outputs[0].data == stub_panel("start/hello")
+    assert "not attempted yet" in check.outputs[0].data["text/plain"]
 
 
 def test_a_cell_that_loads_results_has_changed_when_they_have(monkeypatch):
@@ -217,12 +225,9 @@ def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
     checks = [cell for cell in committed.cells if cell.source.startswith("check(")]
     assert len(checks) == sum("exercise" in cell.metadata for cell in committed.cells)
     for cell in checks:
-        exercise = catalogue.load(re.search(r'"(.+?)"', cell.source)[1])
-        names = vars(sys.modules[exercise.reference.__module__])
-        untouched = define(exercise.stub, exercise.name, names)
-        shown = panel.html(judge(exercise, InProcess(untouched)))
-        assert cell.outputs[0].data["text/html"] == shown, "an older panel: build the lesson again"
-        assert "not attempted yet" in cell.outputs[0].data["text/plain"]
+        [shown], asked = cell.outputs, CHECK.match(cell.source)[1]
+        assert shown.data == stub_panel(asked), "an older panel: python -m lessons --text"
+        assert "not attempted yet" in shown.data["text/plain"]
 
 
 def test_a_solved_notebook_has_no_stub_and_nothing_that_takes_long(lesson):
