@@ -58,7 +58,8 @@ REPOSITORY = tuple(
     for name in "TOPICS RESULTS REFERENCES DATA CHANGELOG GRADING CONTRIBUTING ARCHITECTURE "
     "SECURITY".split()
 )
-FENCE, MERMAID = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE), "```mermaid"
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -201,8 +202,8 @@ def _linked(text: str) -> str:
     """Let the links of a page of the repository lead to pages of the book, or nowhere."""
     for exercise in course_map.exercises():
         text = text.replace(f"`{exercise.id}`", f"[`{exercise.id}`](#{exercise.id})")
-    # code in a page is told as it is; Sphinx does not draw
-    text = text.replace(MERMAID, "```text")
+    # what Sphinx cannot draw or colour is told as it is
+    text = UNKNOWN.sub("```text", text)
     return LINK.sub(_link, text)
 
 

@@ -171,9 +171,12 @@ def test_every_exercise_is_shown_with_its_hints_its_solution_and_both_panels():
 
 def started(tab):
     """Let each live part of a page come near the window, and wait until it is there."""
-    for part in tab.locator(".live").all():
-        part.scroll_into_view_if_needed()
-    tab.wait_for_function("() => !document.querySelector('.live:not([data-ready])')")
+    tab.evaluate("""async () => {
+      for (const part of document.querySelectorAll(".live")) {
+        part.scrollIntoView();
+        while (!("ready" in part.dataset)) await new Promise(requestAnimationFrame);
+      }
+    }""")
 
 
 def test_no_page_is_wider_than_its_window_and_nothing_on_it_is_cut(page, browser, address):
@@ -244,9 +247,7 @@ def test_the_model_writes_from_the_keyboard_within_six_megabytes(browser, addres
     assert text.inner_text() != before
     part.get_by_role("button", name="Layer 1, head 1").press("Space")
     assert text.locator(".lit").count() > 1
-    told = "() => document.querySelector('.loss').textContent.includes('with all parts on')"
-    part.get_by_role("button", name="Layer 1, norm before attention").press("Space")
-    tab.wait_for_function(told.replace("with all parts on", "nats"))
+    tab.wait_for_function("() => document.querySelector('.loss').textContent.includes('nats')")
     tab.wait_for_load_state("networkidle")
     assert MEGABYTE < sum(weights) < 6 * MEGABYTE
     tab.close()

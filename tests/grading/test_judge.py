@@ -186,12 +186,12 @@ def test_one_mistake_costs_once_and_the_librarys_code_stays_in_one_process(entry
 
 
 def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
-    cells = [SET_UP, "def dot_scores(q, k):\n    return float('three')"]
+    cells = [SET_UP, "def dot_scores(q, k):\n    return float('three') * q @ k"]
     cells.append("def weighted_sum(weights, v):\n    return weights @ v")
     found = entry(*cells, lesson="02")
     assert verdict(found, "attention/dot_scores")["message"] == (
         "ValueError: could not convert string to float: 'three'. "
-        "Line 2: return float('three') (in cell 2)."
+        "Line 2: return float('three') * q @ k (in cell 2)."
     )
     assert verdict(found, "attention/weighted_sum")["status"] == "passed"
 

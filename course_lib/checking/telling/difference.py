@@ -90,7 +90,7 @@ def difference(pairs: list[Pair], exact: bool = False, held: Sequence[Pair] = ()
         return None
     alike = all(x.got.shape == x.expected.shape for x in pairs)
     every = [*pairs, *(x for x in held if is_strided(x.got))]
-    for find in (_changed, _argument, *((_factor, _added) if alike else ())):
+    for find in (_changed, _argument, *((_factor, _added) if alike else ()), _residual):
         if (said := find(pairs)) and find(every) == said:
             return said
     if exact:
@@ -284,26 +284,27 @@ def _argument(pairs: list[Pair]) -> str | None:
         given = [_tensor(x.arguments.get(name)) for x in pairs]
         if all(is_strided(y) and x.is_near(x.got, y) for x, y in zip(pairs, given, strict=True)):
             return f"The result is `{name}` itself, as it came in."
-        if said := _residual(name, pairs, given):
-            return said
     numbers = {y.item() for x in pairs for y in x.got.flatten().unique()}
     if len(numbers) == 1:
         return f"Every number of the result is {shown(torch.tensor(numbers.pop()))}."
     return None
 
 
-def _residual(name: str, pairs: list[Pair], given: list[Any]) -> str | None:
+def _residual(pairs: list[Pair]) -> str | None:
     """Say so if an argument was added to each result, or is missing from it."""
-    if not all(
-        is_strided(y) and y.is_floating_point() and y.shape == x.expected.shape == x.got.shape
-        for x, y in zip(pairs, given, strict=True)
-    ):
+    if _are_few(pairs):
         return None
-    both = [*zip(pairs, given, strict=True)]
-    if all(x.is_near(x.got, x.expected + y) for x, y in both):
-        return f"`{name}` was added to the result, which should not have it in it."
-    if all(x.is_near(x.got, x.expected - y) for x, y in both):
-        return f"The result is right but for `{name}`, which is missing from the sum."
+    for name in pairs[0].arguments:
+        both = [(x, _tensor(x.arguments.get(name))) for x in pairs]
+        if not all(
+            is_strided(y) and y.is_floating_point() and y.shape == x.expected.shape == x.got.shape
+            for x, y in both
+        ):
+            continue
+        if all(x.is_near(x.got, x.expected + y) for x, y in both):
+            return f"`{name}` was added to the result, which should not have it in it."
+        if all(x.is_near(x.got, x.expected - y) for x, y in both):
+            return f"The result is right but for `{name}`, which is missing from the sum."
     return None
 
 

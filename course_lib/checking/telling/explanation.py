@@ -110,7 +110,9 @@ def unused(exercise: Exercise, source: str) -> str:
     if ours != theirs or "locals" in source:
         return ""
     read = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
-    never = [f"`{name}`" for name in ours if name not in read[0] and name in read[1]]
+    # what may be left out is known to be ignored by what comes of it
+    needed = ours[: len(ours) - len(function.args.defaults)]
+    never = [f"`{name}`" for name in needed if name not in read[0] and name in read[1]]
     if not never:
         return ""
     are = "is" if len(never) == 1 else "are"
