@@ -38,7 +38,7 @@ from course_lib.files.paths import ROOT
 from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, solution_link
 from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
-from lessons.kept import keep_outputs
+from lessons.kept import keep_outputs, show_stubs
 from lessons.published import IS_PUBLISHED, SOURCE
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -243,6 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for cell in kept.otherwise:
                     line = cell.source.splitlines()[0]
                     print(f"{path.name}: came out otherwise (--anew takes it): {line}")
+            show_stubs(notebook)
             if lines := missed(notebook):
                 raise NotWritten("\n".join(["is the machine busy with something else?", *lines]))
             write(standing_alone(notebook), path)
