@@ -238,8 +238,8 @@ for seed in range(30):
 norms = {"RNN": runs[SEED]}
 smaller = torch.stack([run[0] / run[20] for run in runs]).sort().values
 each = torch.stack([(run[40] / run[10]) ** (1 / 30) for run in runs])
-reveal(guess, round(smaller[15].item()))
-print(f"30 seeds: {smaller[0]:,.0f} to {smaller[-1]:,.0f} times smaller")
+reveal(guess, round(int(smaller[15]), -5))
+print(f"30 seeds: {smaller[0] / 1e6:.1f} to {smaller[-1] / 1e6:.1f} million times smaller")
 print(f"each step back keeps {each.min():.2f} to {each.max():.2f}")
 assert 1e5 < smaller[0] < smaller[-1] < 1e9 and each.max() < 0.55
 
@@ -302,7 +302,7 @@ for bias in (0, 1, 2, 4):
     norms.setdefault("GRU", run)
     back[bias], rate = (run[0] / run[20]).item(), ((run[40] / run[10]) ** (1 / 30)).item()
     kept_each[bias] = rate
-    print(f"{bias} added to the bias of z: {back[bias]:8,.1f} times smaller 20 steps back;", end="")
+    print(f"{bias} added to the bias of z: {back[bias]:8.3g} times smaller 20 steps back;", end="")
     print(f" from 10 to 40 back each step keeps {rate:.2f}")
 assert 3_000 < back[0] < 300_000 and 0.53 < kept_each[0] < 0.7
 assert back[4] < 3 and 0.95 < kept_each[4] < 1

@@ -168,7 +168,7 @@ shares = ((1 / 9, 1 / 18), (1, 0.5), (0.0128**2, 0.0128 * 0.0512 / 2))
 for start, (attention, network) in zip(STARTS, shares):
     low, *_, high = sizes(Residual, start)
     expected = growth(attention, network)
-    print(f"{start:20} {low:17.2f} {high:14,.2f} {high / low:10,.1f} {expected:15,.1f}")
+    print(f"{start:20} {low:17.3g} {high:14.3g} {high / low:10.3g} {expected:15.3g}")
     assert 0.2 < high / low / expected < 1.1
 
 # %% [markdown]
