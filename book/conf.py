@@ -28,7 +28,13 @@ html_theme = "furo"
 html_title = project
 html_math_renderer = "mathml"
 html_static_path = ["static"]
-html_css_files, html_js_files = ["book.css"], ["book.js"]
+html_css_files = ["book.css", "live/live.css"]
+html_js_files = ["book.js", ("live/page.js", {"type": "module"})]
+html_favicon = "static/favicon.svg"
+templates_path = ["templates"]
+html_additional_pages = {
+    "search": "search.html"
+}  # pagefind's, which shows the words in their place
 html_copy_source = False  # the sources of the pages are the notebooks
 html_show_copyright = False
 released = re.search(r"date-released: (.+)", (ROOT / "CITATION.cff").read_text("utf8"))

@@ -37,6 +37,13 @@ WHY = """<form class="why" data-key="{id}" hidden><fieldset><legend>What is wron
 CHOICE = """<label><input type="radio" name="why" data-{kind}> <span>{sentence}</span></label>"""
 OTHERS = 3  # mistakes of the same exercise to choose from, beside the one that is shown
 SHORT = 16  # lines of a wrong answer
+# what the first page and README show: a softmax as many codes have it
+EXAMPLE = """def softmax(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1, keepdim=True)
+"""
 
 
 def below_the_stub(exercise_id: str) -> list[NotebookNode]:
@@ -83,12 +90,10 @@ def wrong_answer(exercise_id: str) -> list[NotebookNode]:
     raise LookupError(f"no known mistake of {exercise_id} can be shown")
 
 
-def verdict_on(source: str) -> tuple[str, str]:
-    """Return code that ends with a check without this line, and the panel that it shows."""
-    definition, call = source.rsplit("\n\n\n", 1)
-    exercise_id, name = re.findall(r'check\("(.+)", (\w+)\)', call)[0]
-    verdict = judge(load(exercise_id), Behaviour(define(definition, name, {"torch": torch})))
-    return definition, panel.html(verdict, in_notebook=False)
+def verdict_on_the_example() -> Verdict:
+    """Return what the check of the softmax finds in EXAMPLE."""
+    answer = define(EXAMPLE, "softmax", {"torch": torch})
+    return judge(load("attention/softmax"), Behaviour(answer))
 
 
 def _why(exercise: Exercise, mistake: Mistake) -> str:

@@ -20,15 +20,16 @@ MENDED: dict[str, str | Callable[[re.Match], str]] = {
     r'<dl>\n(?=<dd><em class="sig-param">)': '<div class="parameters">\n',
     r'<dd>(<em class="sig-param">.*?</em>,?)</dd>': r"<div>\1</div>",
     r'(<div><em class="sig-param">.*</div>\n)</dl>': r"\1</div>",
-    # the page of the search has a title only once something is found
-    r'<div id="search-results">': r"<h1>Search</h1>\g<0>",
 }
 
 
-def mend(site: Path) -> None:
-    """Mend all pages of a site."""
+def mend(site: Path, address: str = "") -> None:
+    """Mend all pages of a site; that of wrong addresses is shown at any of them."""
     for page in site.rglob("*.html"):
         text = page.read_text("utf8")
         for found, better in MENDED.items():
             text = re.sub(found, better, text)
+        if page == site / "404.html":
+            base = f'<head><base href="{address or "/"}">'
+            text = text.replace("<head>", base).replace('href="#', 'href="404.html#')
         page.write_text(text, "utf8")

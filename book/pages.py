@@ -1,13 +1,15 @@
 """Write what Sphinx reads: lessons with their exercises, docstrings, the repository's pages.
 
-`pages/*.md` are templates. Solutions are here, folded, and not in notebooks/.
+`pages/*.md` are templates. Solutions are here, folded, and not in notebooks/. A few lessons are a
+draft: `write(folder, ["02"])` leaves all others out.
 """
 
 import ast
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import jinja2
@@ -15,12 +17,13 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from book import exercises
+from book import exercises, live, rendering, syllabus
+from course_lib.checking.telling import panel
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import without_installation, without_solution_links
-from lessons.published import links
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, without, without_solution_links
+from lessons import published
 
 HERE = Path(__file__).parent
 XRAYS = HERE / "xray"
@@ -31,14 +34,15 @@ NOTEBOOKS = ROOT / "notebooks"
 CHECK = re.compile(r'check\("(.+?)"')
 EXAMPLES = "02_attention.ipynb"  # the lesson of the first page's wrong answer
 GUESS = "guess = None"
+# what a learner's own notebook needs, and a reader does not
+SCAFFOLD = re.compile(r'(?:(?:\w+ = mine\("[^"]*"\)|needs\([^)]*\))\s*)+')
 ASKED = """<form class="guess" data-key="{}" hidden>
 <label>Your guess: <input maxlength="200"></label>
 <button>Compare</button> <button type="button">Show it without a guess</button></form>"""
 MAP = "drawings.transformer("  # most lessons begin with the same outline, their part in colour
-LIGHT = 50_000  # bytes of a picture on the first page
+LIGHT = 22_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
 NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
-EXAMPLE = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 CLAIM = "application/vnd.course.claim+json"
 WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 PICTURE = "image/svg+xml"
@@ -49,18 +53,28 @@ TREE = """```{{toctree}}
 ```"""
 LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
 LINK = re.compile(r"\[([^][]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)")
-REPOSITORY = ("TOPICS.md", "RESULTS.md", "REFERENCES.md")
+REPOSITORY = tuple(
+    f"{name}.md"
+    for name in "TOPICS RESULTS REFERENCES DATA CHANGELOG GRADING CONTRIBUTING ARCHITECTURE "
+    "SECURITY".split()
+)
+FENCE, MERMAID = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE), "```mermaid"
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-def write(folder: Path) -> None:
-    """Write all pages into a folder, which then holds nothing else."""
+def write(folder: Path, only: Collection[str] = ()) -> None:
+    """Write all pages into a folder, which then holds nothing else; of lessons, `only` some."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("lessons", "components"):
         (folder / name).mkdir(parents=True)
     shutil.copytree(ROOT / "results", folder / "results")
-    lessons = {path: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
+    lessons = {path: nbformat.read(path, as_version=4) for path in notebooks()}
     for path, notebook in lessons.items():
-        if there := links(path.relative_to(NOTEBOOKS).as_posix()):
+        if only and path.stem[:2] not in only:
+            continue
+        for_readers(notebook)
+        live.put_into(notebook, path.stem)
+        if there := published.links(path.relative_to(NOTEBOOKS).as_posix()):
             places = " · ".join(f"[{place}]({address})" for place, address in there.items())
             notebook.cells.insert(1, new_markdown_cell(f"Open this page in {places}"))
         if beside := explorations(path):
@@ -69,9 +83,13 @@ def write(folder: Path) -> None:
         written.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, written)
     (folder / "pictures").mkdir()
+    alts = {}
     for path in [x for x in lessons if x.parent == NOTEBOOKS]:
-        (folder / "pictures" / f"{path.stem}.svg").write_text(_light(lessons[path].cells), "utf8")
+        drawing, alts[path.stem] = _light(lessons[path].cells)
+        (folder / "pictures" / f"{path.stem}.svg").write_text(drawing, "utf8")
     for lesson, modules in components().items():
+        if only and lesson.number not in only:
+            continue
         path = folder / "components" / f"{lesson.number}.md"
         _page(path, "lesson", lesson=lesson, modules=modules)
     for name in REPOSITORY:
@@ -82,12 +100,18 @@ def write(folder: Path) -> None:
     if xrays:
         _page(folder / "xray.md", "xray", xrays=xrays)
     _page(folder / "components.md", "components", lessons=components())
-    answer, panel = exercises.verdict_on(EXAMPLE.findall((ROOT / "README.md").read_text("utf8"))[0])
     written = [x for x in course_map.lessons() if x.file]
     [asked] = NOWHERE.findall("\n".join(x.source for x in lessons[NOTEBOOKS / EXAMPLES].cells))
-    first = {"answer": f"```python\n{answer}\n```", "panel": panel, "asked": asked}
+    first = {"answer": f"```python\n{exercises.EXAMPLE}```", "asked": asked}
+    first["panel"] = panel.html(exercises.verdict_on_the_example(), in_notebook=False)
     first["hours"] = course_map.hours()
+    first |= {"alts": alts, "live": live.place, "published": published.links(written[0].file.name)}
+    first["repository"] = published.HOST if first["published"] else ""
     _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
+    _page(folder / "404.md", "404")
+    exercises_of = Counter(x.lesson for x in course_map.exercises())
+    plans = {"courses": syllabus.COURSES, "weeks": syllabus.weeks}
+    _page(folder / "teach.md", "teach", lessons=written, exercises=exercises_of, **plans)
 
 
 def notebooks() -> list[Path]:
@@ -105,8 +129,10 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook for readers: with what is folded below each stub, and with its panels."""
     cells: list[NotebookNode] = []
     without_solution_links(notebook)
-    without_installation(notebook)
+    without(notebook, INSTALLATION, HOW_TO_RUN)
     for cell in notebook.cells:
+        if SCAFFOLD.fullmatch(cell.source):
+            continue
         cells.append(cell)
         if cell.cell_type != "code":
             continue
@@ -149,15 +175,15 @@ def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
                 yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
 
 
-def _light(cells: list[NotebookNode]) -> str:
-    """Return the first picture of a lesson that shows its own subject, and is light."""
+def _light(cells: list[NotebookNode]) -> tuple[str, str]:
+    """Return the first picture of a lesson that shows its own subject, and is light; its text."""
     own = [x for x in cells if MAP not in x.source]
-    return next(drawing for drawing, _ in pictures(own) if len(drawing) < LIGHT)
+    return next((drawing, alt) for drawing, alt in pictures(own) if len(drawing) < LIGHT)
 
 
 def _width(drawing: str) -> float:
     """Return how many points wide a picture is."""
-    return float(re.findall(r'<svg[^>]*? width="([\d.]+)pt"', drawing)[0])
+    return float(re.findall(r"<svg[^>]*? width='([\d.]+)pt'", drawing)[0])
 
 
 def components() -> dict[Page, list[str]]:
@@ -175,14 +201,26 @@ def _linked(text: str) -> str:
     """Let the links of a page of the repository lead to pages of the book, or nowhere."""
     for exercise in course_map.exercises():
         text = text.replace(f"`{exercise.id}`", f"[`{exercise.id}`](#{exercise.id})")
+    # code in a page is told as it is; Sphinx does not draw
+    text = text.replace(MERMAID, "```text")
     return LINK.sub(_link, text)
 
 
 def _link(found: re.Match) -> str:
     words, path, anchor = found[1], found[2], found[3] or ""
+    if path in REPOSITORY:
+        return f"[{words}]({path}{_heading(path, anchor)})"
     if path.startswith("notebooks/"):
         return f"[{words}]({path.replace('notebooks', 'lessons', 1)}{anchor})"
-    return found[0] if path.startswith("results/") or path in REPOSITORY else words
+    return found[0] if path.startswith("results/") else words
+
+
+def _heading(page: str, anchor: str) -> str:
+    """Name a heading as the book does, where GitHub's name for it is given."""
+    for heading in HEADING.findall(FENCE.sub("", (ROOT / page).read_text("utf8"))):
+        if anchor == "#" + re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-"):
+            return f"#{rendering.anchor(heading)}"
+    return anchor
 
 
 def _title(page: Path) -> str:

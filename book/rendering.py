@@ -59,7 +59,12 @@ def preview(_app: Any, page: str, _template: str, context: dict[str, Any], _sour
     if context.get("pageurl"):
         told["url"] = context["pageurl"]
         told["image"] = urljoin(_app.config.html_baseurl, "_static/transformer.png")
-    context["metatags"] = context.get("metatags", "") + "".join(
+    said = html.escape(told["description"])
+    context["metatags"] = context.get("metatags", "") + (
+        f'<meta name="description" content="{said}">\n'
+        '<meta name="twitter:card" content="summary_large_image">\n'
+    )
+    context["metatags"] += "".join(
         f'<meta property="og:{name}" content="{html.escape(html.unescape(value))}">\n'
         for name, value in told.items()
     )
@@ -70,9 +75,15 @@ def anchor(heading: str) -> str:
     return heading.replace(" ", "-")
 
 
+def no_index(app: Any) -> None:
+    """Make no index of Sphinx's own: it loads whole pages to show how they begin."""
+    app.builder.search = False
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx who writes formulas, and who reads docstrings and signatures first."""
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
+    app.connect("builder-inited", no_index)
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-process-signature", shapes)
     app.connect("html-page-context", preview)

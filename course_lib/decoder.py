@@ -39,7 +39,7 @@ class DecoderBlock(nn.Module):
 
     `attention(d_model, heads)` makes both attentions, `feed_forward(d_model, d_ff)` the network,
     and `norm_layer(x, gain, bias)` normalises. Source: Vaswani et al. 2017, section 3.1;
-    norm="pre" as in `EncoderBlock`. Raises ValueError for another `norm`.
+    norm="pre" as in `EncoderBlock`.
     """
 
     def __init__(

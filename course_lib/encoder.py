@@ -34,7 +34,7 @@ class EncoderBlock(nn.Module):
     `norm_layer(x, gain, bias)` normalises, and `norm` says where. The two layers, each inside its
     add and norm, are `self.attention` and `self.feed_forward`: weights are copied from block to
     block by these names. Source: Vaswani et al. 2017, section 3.1; norm="pre" is Xiong et al.
-    2020, figure 1 (b). Raises ValueError for another `norm`.
+    2020, figure 1 (b).
     """
 
     def __init__(

@@ -42,9 +42,9 @@ def fit_power_law(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Fit y = coefficient x^(-exponent); returns (coefficient, exponent).
 
-    Least squares between the logarithms, where a power law is a straight line. Source: Kaplan et
-    al. 2020, eq. 1.1 to 1.3. Raises ValueError for numbers that are not positive, and where all x
-    are the same.
+    Least squares between the logarithms, where a power law is a straight line: its slope and height
+    are sums, and no ready-made fit or solver is needed. Source: Kaplan et al. 2020, eq. 1.1 to 1.3.
+    Raises ValueError for numbers that are not positive, and where all x are the same.
     """
     if min(x.min(), y.min()) <= 0:
         raise ValueError("a power law relates positive numbers: x or y has a 0 or less")

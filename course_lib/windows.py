@@ -43,12 +43,13 @@ def receptive_field(layers: int, width: int) -> int:
 def layers_needed(distance: int, width: int) -> int:
     """Count the layers until at least one state sees both of two tokens, `distance` apart.
 
-    Tokens at distance 0 need no layer. Raises ValueError for an even width, which has no middle.
+    Tokens at distance 0 need no layer. Raises ValueError for an even width, which has no middle,
+    and for width 1, which shows no neighbour.
 
     >>> layers_needed(distance=4, width=3)
     2
     """
-    if width % 2 == 0:
-        raise ValueError(f"a window needs a middle token, so its width is odd, not {width}")
+    if width % 2 == 0 or width == 1:
+        raise ValueError(f"a window needs a middle token, so its width is odd, from 3, not {width}")
     # take the fewest layers whose receptive field holds both tokens
     return -(-distance // (width - 1))

@@ -191,10 +191,10 @@ double = mine("start/hello")
 double(torch.arange(4.0))
 
 # %% [markdown]
-# Some sections use data that has to be fetched; if it is not there, the section is skipped, and a sentence says which command fetches it. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.
+# Some sections use data, which are fetched when you come there; without a network the section is skipped, and a sentence says which command fetches them. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.
 
 # %% [markdown]
-# In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. An update of the course never overwrites your notebooks.
+# In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. An update of the course replaces the notebooks that you have not changed, and no others.
 
 # %% [markdown]
 # ## Shapes

@@ -168,7 +168,7 @@ print("torch's own:", torch.softmax(large, -1))
 # - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
 # - **A row that may look nowhere** must get weights of 0, not NaN.
 #
-# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1.)
+# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1, or missing on the left: one mask for the whole batch.)
 
 # %%
 # exercise: attention/softmax

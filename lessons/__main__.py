@@ -1,4 +1,4 @@
-"""Build and execute notebooks: `python -m lessons [01 02 ...] [--text | --rest]`."""
+"""Build and execute notebooks: `python -m lessons [01 02 ...] [--text | --anew]`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Pages become notebooks: `python -m lessons [01 04_trees ...] [--text | --rest]`.
+"""Pages become notebooks: `python -m lessons [01 04_trees ...] [--text | --anew]`.
 
 Authors edit lessons/NN_name.py (percent format), or lessons/explorations/NN_name.py. A cell
 `# exercise: rnn/cell` becomes a line with its minutes and a link to its solution, and the stub in
@@ -6,8 +6,9 @@ notebooks/NN_name.ipynb, which is executed and committed, or the reference in a 
 the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
 pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
 has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
-that only imports, takes answers or sets the seed is folded. Below the title, a notebook has a
-folded cell that installs the course where somebody opens that notebook alone.
+that only imports, takes answers or sets the seed is folded. Below the title, a notebook says
+how it is run, and has a folded cell that installs the course where that notebook is opened alone.
+Outputs of cells that have not changed stay as they are (lessons/kept.py).
 """
 
 import argparse
@@ -18,7 +19,6 @@ import json
 import os
 import re
 import sys
-from itertools import takewhile
 from pathlib import Path
 
 import jupytext
@@ -35,10 +35,11 @@ from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.course_map import notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import INSTALLATION, solution_link, without_installation
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, solution_link
 from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
-from lessons.published import SOURCE
+from lessons.kept import keep_outputs
+from lessons.published import IS_PUBLISHED, SOURCE
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
@@ -49,6 +50,14 @@ INSTALL = f"""\
 try: import course_lib
 except ImportError: print("The course is missing here: installing it takes a minute or two."); \
 get_ipython().run_line_magic("pip", 'install -q "{SOURCE}"')"""
+UNPUBLISHED = """\
+try: import course_lib
+except ImportError: print("The course is missing here, and has no address yet to come from: \
+install it from its repository's folder, as README.md there says.")"""
+RUN = (
+    "*How to run this page: from the top. **Shift+Enter** runs a cell and goes to the next one, "
+    "**Run > Run All Cells** runs them all. Folded cells have to run, too.*"
+)
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
 CELL_SECONDS = 600
 UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
@@ -121,12 +130,15 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
 def standing_alone(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook with the cell that installs the course where it is missing.
 
-    It is no part of the page: it does nothing where the course is, and no build runs it.
+    It does nothing where the course is, and no build runs it. It and the line before it, on how a
+    page is run, are no part of the page.
     """
     hidden = {"jupyter": {"source_hidden": True}, "tags": [INSTALLATION]}
-    cell = new_code_cell(INSTALL, id=INSTALLATION, metadata=hidden)
+    install = INSTALL if IS_PUBLISHED else UNPUBLISHED
+    cell = new_code_cell(install, id=INSTALLATION, metadata=hidden)
+    line = new_markdown_cell(RUN, id=HOW_TO_RUN, metadata={"tags": [HOW_TO_RUN]})
     title, *rest = notebook.cells
-    return NotebookNode(notebook | {"cells": [title, cell, *rest]})
+    return NotebookNode(notebook | {"cells": [title, line, cell, *rest]})
 
 
 def _is_plumbing(source: str) -> bool:
@@ -192,27 +204,6 @@ class NotWritten(Exception):
     """Why a notebook is better left as it is."""
 
 
-def keep_outputs(notebook: NotebookNode, path: Path) -> bool:
-    """Take over the outputs of an executed notebook, up to the first cell that has changed.
-
-    It has where its code has, or the results that it loads. Return whether there is none. Raises
-    OSError where there is no such notebook.
-    """
-    before = nbformat.read(path, as_version=4)
-    without_installation(before)
-    old, new = ([x for x in n.cells if x.cell_type == "code"] for n in (before, notebook))
-    pairs = zip(new, old, strict=False)
-    same = list(takewhile(lambda pair: _made_of(pair[0]) == _made_of(pair[1]), pairs))
-    for ours, executed in same:
-        ours.outputs, ours.execution_count = executed.outputs, executed.execution_count
-    notebook.metadata.language_info = before.metadata.language_info
-    return len(same) == len(old) == len(new)
-
-
-def _made_of(cell: NotebookNode) -> tuple[str, str | None]:
-    return cell.source, cell.metadata.get("results")
-
-
 def _lasting(output: NotebookNode) -> bool:
     """Tell what still says something once the cell has run: no progress bar, no live widget."""
     if output.output_type == "stream":
@@ -231,14 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Build and execute notebooks."""
     parser = argparse.ArgumentParser(prog="python -m lessons", description=__doc__)
     parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all pages)")
-    parser.add_argument(
-        "--text", action="store_true", help="execute nothing: only text has changed"
-    )
-    parser.add_argument(
-        "--rest",
-        action="store_true",
-        help="keep the outputs up to the first cell that has changed",
-    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--text", action="store_true", help="execute nothing: only text has changed")
+    how.add_argument("--anew", action="store_true", help="keep no outputs of the last build")
     options = parser.parse_args(arguments)
     try:
         lessons = lesson_files(options.numbers)
@@ -250,8 +236,13 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             if not options.text:
                 execute(notebook)
-            if (options.text or options.rest) and not keep_outputs(notebook, path) and options.text:
-                raise NotWritten("more than text has changed; build it without --text")
+            if options.text or (path.exists() and not options.anew):
+                kept = keep_outputs(notebook, path)
+                if options.text and kept.changed:
+                    raise NotWritten("more than text has changed; build it without --text")
+                for cell in kept.otherwise:
+                    line = cell.source.splitlines()[0]
+                    print(f"{path.name}: came out otherwise (--anew takes it): {line}")
             if lines := missed(notebook):
                 raise NotWritten("\n".join(["is the machine busy with something else?", *lines]))
             write(standing_alone(notebook), path)

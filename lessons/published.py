@@ -10,6 +10,7 @@ REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project
 ]
 HOST, REF = REPOSITORY.split("/tree/")
 NAME = HOST.removeprefix("https://github.com/")
+IS_PUBLISHED = not NAME.startswith("your_account/")
 SOURCE = f"transformer-course @ git+{HOST}@{REF}"  # as pip takes it
 PICTURES = {
     "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
@@ -25,7 +26,7 @@ def links(notebook: str) -> dict[str, str]:
     The path is the notebook's in a folder of notebooks. Binder has a workspace, as `course learn`
     makes it. There are none where the course is not published yet.
     """
-    if NAME.startswith("your_account/"):
+    if not IS_PUBLISHED:
         return {}
     file = f"{NAME}/blob/{REF}/notebooks/{notebook}"
     path = quote(f"workspace/{notebook}", safe="")

@@ -1,19 +1,21 @@
-"""The tests in stages: `python -m tests` runs what CI runs on every system.
+"""The tests in stages: `python -m tests`, of which CI runs the `--portable` ones on each system.
 
 CI also builds the book and walks through JupyterLab in a browser: `make book`, `make browser`.
 """
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
-from tests.affected import changed_files, tests_for
+from tests.affected import changed_files, tests_for, typed
 from tests.due import due
 
 # two processes on two cores: more threads than that would wait for each other, and if somebody
@@ -38,17 +40,24 @@ SOLVED = (
 
 
 class Stage(NamedTuple):
-    """A command, after `python -m`, and what its environment has beside this one's."""
+    """A command, after `python -m`, and what its environment has beside this one's.
+
+    One that uses a single core runs `beside` those that come after it, and is told at the end.
+    """
 
     command: list[str]
     environment: dict[str, str] = {}  # noqa: RUF012, nobody changes it
+    beside: bool = False
 
 
 STYLE = {
     "style": Stage(["ruff", "check"]),
     "format": Stage(["ruff", "format", "--check"]),
-    "types": Stage(["basedpyright"]),
 }
+TYPES = {"types": Stage(["basedpyright"], beside=True)}
+LAWS = "tests/checking/laws"
+# of MKL and torch: other roundings than those of this machine's own
+SLOW_KERNELS = {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ATEN_CPU_CAPABILITY": "default"}
 
 
 def stages() -> dict[str, Stage]:
@@ -68,12 +77,26 @@ def stages() -> dict[str, Stage]:
     tests = ROOT / "tests"
     components = [str(tests / "components"), str(tests / "verify")]
     folders = [str(tests / folder) for folder in FOLDERS]
-    return STYLE | {
-        "components, shapes executed": Stage([*PYTEST, *NO_NBVAL, hook, *components]),
-        "engine, grading, files, models": Stage(
-            [*PYTEST, *NO_NBVAL, "--no-loadscope-reorder", *folders]
-        ),
-        "notebooks, untouched and solved": notebooks(due(), *WARM),
+    return (
+        STYLE
+        | TYPES
+        | {
+            "components, shapes executed": Stage([*PYTEST, *NO_NBVAL, hook, *components]),
+            "engine, grading, files, models": Stage(
+                [*PYTEST, *NO_NBVAL, "--no-loadscope-reorder", *folders]
+            ),
+            "notebooks, untouched and solved": notebooks(due(), *WARM),
+        }
+    )
+
+
+def portable_stages() -> dict[str, Stage]:
+    """Name the stages that another system or Python may change, without what lessons say."""
+    texts = {str(ROOT / "tests" / name) for name in ("lessons", "pages")}
+    return {
+        name: stage._replace(command=[word for word in stage.command if word not in texts])
+        for name, stage in stages().items()
+        if name.startswith(("components", "engine"))
     }
 
 
@@ -94,9 +117,15 @@ def notebooks(pages: list[Path], *options: str) -> Stage:
 
 def quick_stages() -> dict[str, Stage]:
     """Name the stages of the everyday loop: style, types, and the tests of what has changed."""
-    tests = tests_for(changed_files())
+    changed = changed_files()
+    tests, types = tests_for(changed), typed(changed)
     print("changed since the last commit, or by it:", *(tests or ["nothing that has tests"]))
-    return STYLE | ({"tests of what changed": Stage([*PYTEST, *NO_NBVAL, *tests])} if tests else {})
+    asked = dict(STYLE)
+    if types:
+        asked["types of what changed"] = Stage(["basedpyright", *types])
+    if tests:  # in one process: each loads torch
+        asked["tests of what changed"] = Stage(["pytest", *NO_NBVAL, *tests])
+    return asked
 
 
 def pages_stages() -> dict[str, Stage]:
@@ -110,11 +139,14 @@ def pages_stages() -> dict[str, Stage]:
 def weekly_stages() -> dict[str, Stage]:
     """Name what takes too long for each push."""
     tools = ["tests/grading/test_with_tools.py", "tests/components/efficient/test_packages.py"]
+    folders = [str(ROOT / "tests" / folder) for folder in FOLDERS]
     return {
         "strangers' answers": Stage(["evaluation"]),
-        "every answer of every bank, judged in three ways": Stage(
-            [*PYTEST, *NO_NBVAL, "tests/grading/test_agreement.py"], {"COURSE_ALL_ANSWERS": "1"}
+        "more seeds, all answers, all pages": Stage(
+            [*PYTEST, *NO_NBVAL, *folders], {"COURSE_WEEKLY": "1"}
         ),
+        "laws under slow kernels": Stage([*PYTEST, *NO_NBVAL, LAWS], SLOW_KERNELS),
+        "the nearest answers": Stage(["tests.margins"]),
         "nbgrader, otter and other packages": Stage(
             ["pytest", *NO_NBVAL, *tools], {"COURSE_TEST_TOOLS": "1"}
         ),
@@ -131,6 +163,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
     which = parser.add_mutually_exclusive_group()
     for name, chosen, what in (
+        ("--portable", portable_stages, "what another system or Python may change"),
         ("--quick", quick_stages, "style, types, and the tests of what you have changed"),
         ("--pages", pages_stages, "write what the pages show"),
         ("--weekly", weekly_stages, "what CI runs once a week"),
@@ -138,19 +171,40 @@ def main() -> int:
         which.add_argument(
             name, dest="stages", action="store_const", const=chosen, default=stages, help=what
         )
-    results = []
-    for name, stage in parser.parse_args().stages().items():
-        print(f"\n== {name}", flush=True)
-        start = time.perf_counter()
-        command, environment = [sys.executable, "-m", *stage.command], stage.environment
-        done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT | environment)
-        results.append((name, done.returncode, time.perf_counter() - start))
+    results = _run(parser.parse_args().stages())
     print()
     for name, code, seconds in results:
         print(f"{'failed' if code else 'passed'}  {seconds:6.1f} s  {name}")
     failed = sum(bool(code) for _, code, _ in results)
     print(f"{len(results) - failed} passed, {failed} failed")
     return bool(failed)
+
+
+def _run(stages: dict[str, Stage]) -> list[tuple[str, int, float]]:
+    """Run stages; return the name of each, its exit code, and the seconds until it was over."""
+    results, beside = [], []
+    with contextlib.ExitStack() as files:
+        for name, stage in stages.items():
+            said = files.enter_context(tempfile.TemporaryFile()) if stage.beside else None
+            if not said:
+                print(f"\n== {name}", flush=True)
+            start = time.perf_counter()
+            process = subprocess.Popen(
+                [sys.executable, "-m", *stage.command],
+                cwd=ROOT,
+                env=ENVIRONMENT | stage.environment,
+                stdout=said,
+                stderr=said,
+            )
+            if said:
+                beside.append((name, process, said, start))
+            else:
+                results.append((name, process.wait(), time.perf_counter() - start))
+        for name, process, said, start in beside:
+            results.append((name, process.wait(), time.perf_counter() - start))
+            said.seek(0)
+            print(f"\n== {name}\n{said.read().decode(errors='replace')}", flush=True)
+    return results
 
 
 if __name__ == "__main__":

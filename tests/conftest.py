@@ -10,16 +10,20 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from course_lib.files.paths import ROOT
+from tests.guard import Guard, leave_home
+
 # a shell lets what it runs in the background ignore interrupts, and so would all its children
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# answers of whoever runs the tests stay out of them, and out of the kernels that they start
-os.environ.pop("COURSE_WORKSPACE", None)
+# one guard for all workers
+GUARD = None if "PYTEST_XDIST_WORKER" in os.environ else Guard(ROOT)
+leave_home(ROOT)
 
 
-@pytest.fixture(autouse=True)
-def _own_signatures(tmp_path_factory, monkeypatch):
-    """Keep what a test signs out of the signatures that the user's own Jupyter trusts."""
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path_factory.getbasetemp() / "jupyter"))
+def pytest_configure(config):
+    """Let the run fail if a file of the user's changes."""
+    if GUARD:
+        config.pluginmanager.register(GUARD)
 
 
 @pytest.fixture

@@ -17,11 +17,13 @@ from einops import einops
 from torch import Tensor, nn
 
 from course_lib.answers import messages, probe_layers
+from course_lib.answers.settings import fresh_settings, settings
 from course_lib.answers.source import aliases, find_source, functions, names_used
 from course_lib.answers.watch import bounded, watching, without_compiler
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
+BITS = 1_000  # of a whole number that is compared: below, it is a float as well
 # one that no answer sets itself: to set it is then seen
 UNLIKELY_SEED = 1_729_104_729
 
@@ -72,7 +74,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Foreign:
-    """Stands for a value that is neither a tensor nor plain data."""
+    """Stands for a value that is neither a tensor nor plain data: its type is all that is known."""
 
     type: str
 
@@ -81,7 +83,8 @@ class Foreign:
 class Reply:
     """What one call did. Gradients are by input and weight.
 
-    `inputs` are the inputs after it, where they were scattered.
+    `inputs` are the inputs after it, where they were scattered. What was computed on another device
+    comes back on the CPU, and `device` says which that was.
     """
 
     output: Any = None
@@ -90,6 +93,7 @@ class Reply:
     error: Error | None = None
     forbidden: tuple[str, ...] = ()
     printed: str = ""
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -151,14 +155,14 @@ class InProcess:
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
-        kept, shown = _settings_kept(request), contextlib.redirect_stdout(printed)
+        kept, shown = _settings_of(request), contextlib.redirect_stdout(printed)
         with kept, shown, without_compiler(), watching(request.watch, self._answer) as seen:
             reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 
     def _reply(self, request: Request, leaves: list, inputs: list) -> Reply:
         """Call the answer; to read its result or its error may run its code once more."""
-        settings = _settings()
+        before = settings()
         try:
             with bounded(request.max_numel, request.max_calls):
                 call, weights = self._callable(request)
@@ -171,8 +175,8 @@ class InProcess:
             gradients = as_data(_gradients(output, request.cotangent, leaves, weights))
             after = tuple(map(as_data, inputs)) if request.scattered else ()
             if request.settings:
-                _same_settings(settings)
-            return Reply(as_data(output), after, gradients)
+                _same_settings(before)
+            return Reply(as_data(output), after, gradients, device=_device_of(output))
         # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
@@ -184,7 +188,15 @@ class InProcess:
         if not isinstance(self._answer, type):
             return self._answer, {}
         module = probe_layers.construct(self._answer, request.build)
-        if request.weights is None or not isinstance(module, nn.Module):
+        if not isinstance(module, nn.Module):
+            if request.weights:
+                raise Misfit(
+                    f"its parameters are not found, since it is no nn.Module: begin with "
+                    f"`class {self._answer.__name__}(nn.Module):`, and `__init__` with "
+                    "`super().__init__()`"
+                )
+            return getattr(module, request.method), {}
+        if request.weights is None:
             return getattr(module, request.method), {}
         weight = next(iter(request.weights.values()), None)
         if weight is not None and any(
@@ -234,8 +246,8 @@ def as_data(value: Any) -> Any:
     if issubclass(kind, Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             return _plain_tensor(value)
-    if kind is int and value.bit_length() > 64:
-        return Foreign("whole number of more than 64 bits")
+    if kind is int and value.bit_length() > BITS:
+        return Foreign(f"whole number of more than {BITS} bits")
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is Foreign and type(value.type) is str:  # in a reply from afar
@@ -260,7 +272,12 @@ def _plain_tensor(value: Tensor) -> Any:
         return Foreign("tensor that is nested or sparse")
     if plain.dtype not in messages.NAMES:
         return Foreign(f"tensor of {str(plain.dtype).removeprefix('torch.')}")
-    return Foreign("tensor on the meta device") if plain.is_meta else plain.clone()
+    return Foreign("tensor on the meta device") if plain.is_meta else plain.to("cpu", copy=True)
+
+
+def _device_of(value: Any) -> str:
+    """Name the device of a result's first tensor; without one it is the CPU."""
+    return next((x.device.type for _, x in tensors(value) if type(x) is Tensor), "cpu")
 
 
 def _key(key: Any) -> str:
@@ -270,7 +287,8 @@ def _key(key: Any) -> str:
 def checked(reply: Reply) -> Reply:
     """Return a reply from afar with each field of the type that it is to have, or as malformed."""
     error, gradients = reply.error, reply.gradients
-    texts = [reply.printed, *(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
+    texts = [reply.printed, reply.device]
+    texts += [*(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
     if isinstance(error, Error):
         texts += [error.type, error.message, error.function or "", error.text or ""]
         numbered = error.line is None or type(error.line) is int
@@ -286,17 +304,22 @@ def checked(reply: Reply) -> Reply:
     return replace(reply, output=as_data(reply.output), inputs=as_data(reply.inputs))
 
 
+class Misfit(RuntimeError):
+    """Weights cannot be given to an answer, whose computation nobody has seen yet."""
+
+
 def _refuse_misfit(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Raise RuntimeError, with one sentence, for a module of other parameters than the weights."""
+    """Raise Misfit, with one sentence, for a module of other parameters than the weights."""
     own = {name: tuple(weight.shape) for name, weight in module.state_dict().items()}
     for name, weight in weights.items():
         shape = tuple(weight.shape)
         if name not in own:
-            raise RuntimeError(f"expected a parameter {name} of shape {shape}, and there is none")
+            there = f": there are {', '.join(own)}" if own else ""
+            raise Misfit(f"expected a parameter {name} of shape {shape}, and there is none{there}")
         if own[name] != shape:
-            raise RuntimeError(f"expected the shape {shape} of {name}, but got {own[name]}")
+            raise Misfit(f"expected the shape {shape} of {name}, but got {own[name]}")
     if more := own.keys() - weights.keys():
-        raise RuntimeError(f"expected no parameter of the name {min(more)}")
+        raise Misfit(f"expected no parameter of the name {min(more)}")
 
 
 class _Bounded(io.StringIO):
@@ -311,45 +334,27 @@ class _Bounded(io.StringIO):
 
 
 @contextlib.contextmanager
-def _settings_kept(request: Request) -> Iterator[None]:
+def _settings_of(request: Request) -> Iterator[None]:
     """Let an answer find torch as the request has it, and leave it as it was.
 
     einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
     as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
-    One thread is enough for tensors this small: several would wait for each other.
     """
-    dtype, numbers = torch.get_default_dtype(), torch.get_rng_state()
-    threads = torch.get_num_threads()
     # with the oldest einops and a newer torch there is no cache
     getattr(einops._reconstruct_from_shape, "cache_clear", lambda: None)()
-    with torch.enable_grad():
-        try:
-            if request.settings:
-                torch.default_generator.manual_seed(UNLIKELY_SEED)
-            torch.set_default_dtype(getattr(torch, request.default_dtype))
-            torch.set_num_threads(1)
-            yield
-        finally:
-            torch.set_num_threads(threads)
-            torch.set_default_dtype(dtype)
-            torch.set_rng_state(numbers)
+    with fresh_settings():
+        if request.settings:
+            torch.default_generator.manual_seed(UNLIKELY_SEED)
+        torch.set_default_dtype(getattr(torch, request.default_dtype))
+        yield
 
 
 class SideEffect(Exception):
     """A call that has changed more than its result; the message says what."""
 
 
-def _settings() -> dict[str, Any]:
-    """Look up what every later line of a program depends on."""
-    return {
-        "default dtype": torch.get_default_dtype(),
-        "grad mode": torch.is_grad_enabled(),
-        "random seed": torch.initial_seed(),
-    }
-
-
 def _same_settings(before: dict[str, Any]) -> None:
-    for name, value in _settings().items():
+    for name, value in settings().items():
         if value != before[name]:
             raise SideEffect(
                 f"torch's {name} was {before[name]} before the call, and now is {value}"
@@ -411,7 +416,7 @@ def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] |
     if not pairs:
         return frozen | dict.fromkeys(wanted)
     # a gradient of a number imports no sympy, where one of tensors does: a second, the first time
-    first, *others = ((y * v).sum() for y, v in pairs)
+    first, *others = ((y * v.to(y.device)).sum() for y, v in pairs)
     pulled = torch.autograd.grad(sum(others, first), list(wanted.values()), allow_unused=True)
     return frozen | dict(zip(wanted, pulled, strict=True))
 

@@ -98,6 +98,16 @@ def ahead(places: int) -> Callable:
 
 
 @layer
+def next_above_zero(sign: int) -> Callable:
+    """Add to each word what of the next one, times a sign, is above zero."""
+
+    def add_later(x: Tensor) -> Tensor:
+        return x + torch.cat([(sign * x[..., 1:, :]).relu(), torch.zeros_like(x[..., :1, :])], -2)
+
+    return add_later
+
+
+@layer
 def one_leak(position: int, word: int) -> Callable:
     """Let one position see one word beside its own, and all others their own only."""
 

@@ -23,7 +23,10 @@ GROUP = "course_lib.exercises"
 
 
 class UnknownExercise(LookupError):
-    """An id that no exercise has; the message names the nearest ones."""
+    """An id that no exercise has; a notebook shows the message, which names the nearest ones."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 def ids() -> list[str]:
@@ -52,7 +55,10 @@ def summarise(exercise: "Exercise") -> Outline:
 @cache
 def load(exercise_id: str) -> "Exercise":
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""
-    exercise = importlib.import_module(module(exercise_id)).exercise
+    from course_lib.answers.settings import fresh_settings
+
+    with fresh_settings():  # a file may make tensors when it is imported
+        exercise = importlib.import_module(module(exercise_id)).exercise
     exercise.id = exercise_id
     return exercise
 

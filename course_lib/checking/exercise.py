@@ -101,7 +101,7 @@ class Exercise:
     mutants (see `mutants`) that are right here.
     `method` is the one to write, where the reference is a class; with `constructor`, `__init__` is
     to be written too. `forbidden` are dotted names;
-    the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
+    the reference's own is added. `tolerance` is for float32; float64 is held to 1e-12.
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `small_only` says why a reference with an exponential is not tried on large numbers.
     `no_gradient` says why the gradients of a result with floats are not judged.

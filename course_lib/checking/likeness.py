@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from course_lib.answers.source import names_bound
 from course_lib.checking import catalogue
 
 LONGEST = 10  # characters of a constant that count
@@ -41,6 +42,41 @@ def own_answers(exercise_id: str) -> list[str]:
     The reference is found where the exercise's file defines it, or imports it from.
     """
     body = _body(catalogue.module(exercise_id))
+    references, homes = _references(body)
+    return [
+        ast.unparse(x)
+        for x in (*body, *(y for home in homes for y in _body(home)))
+        if isinstance(x, DEFINITION) and (x.name in references or _is_alternative(x))
+    ]
+
+
+def solution_alone(exercise_id: str) -> str | None:
+    """Return the text of the reference, if it stands on packages alone. Raises UnknownExercise."""
+    references, homes = _references(_body(catalogue.module(exercise_id)))
+    text = _text(homes[0]) if homes else ""
+    body, ours = (
+        ast.parse(text).body,
+        {catalogue.module(x).partition(".")[0] for x in catalogue.ids()},
+    )
+    packages = {
+        name
+        for x in body
+        if isinstance(x, ast.Import)
+        or (isinstance(x, ast.ImportFrom) and (x.module or "").partition(".")[0] not in ours)
+        for name in names_bound(x)
+    }
+    given = {name for x in body for name in names_bound(x)} - packages
+    for x in body:
+        if isinstance(x, DEFINITION) and x.name in references:
+            first = min(y.lineno for y in [x, *x.decorator_list])
+            read = {y.id for y in ast.walk(x) if isinstance(y, ast.Name)}
+            alone = "".join(text.splitlines(keepends=True)[first - 1 : x.end_lineno])
+            return None if read & given - {x.name} else alone
+    return None
+
+
+def _references(body: list[ast.stmt]) -> tuple[set[str], list[str]]:
+    """Return the names of an exercise's reference, and the modules that it comes from."""
     keywords = (x for statement in body for x in ast.walk(statement) if isinstance(x, ast.keyword))
     references = {ast.unparse(x.value) for x in keywords if x.arg == "reference"}
     homes = [
@@ -48,11 +84,7 @@ def own_answers(exercise_id: str) -> list[str]:
         for x in body
         if isinstance(x, ast.ImportFrom) and x.module and references & {y.name for y in x.names}
     ]
-    return [
-        ast.unparse(x)
-        for x in (*body, *(y for home in homes for y in _body(home)))
-        if isinstance(x, DEFINITION) and (x.name in references or _is_alternative(x))
-    ]
+    return references, homes
 
 
 @cache
@@ -107,10 +139,14 @@ def _is_alternative(definition: ast.FunctionDef | ast.ClassDef) -> bool:
 
 def _body(module: str) -> list[ast.stmt]:
     """Parse the file of a module, whose packages are not imported for it."""
+    return ast.parse(_text(module)).body
+
+
+def _text(module: str) -> str:
     package, *parts = module.split(".")
     spec = find_spec(package)
     for folder in (spec and spec.submodule_search_locations) or []:
         file = Path(folder, *parts).with_suffix(".py")
         if file.exists():
-            return ast.parse(file.read_text("utf8")).body
-    return []
+            return file.read_text("utf8")
+    return ""

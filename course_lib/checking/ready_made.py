@@ -84,9 +84,23 @@ CROSS_ENTROPY = (
     "torch.nn.NLLLoss",
 )
 
+# what carries, judges and grades answers: its layers and references are no answer's
+MACHINERY = ("course_lib.answers", "course_lib.checking", "course_lib.grading")
 # other public names by which the same, or most of it, is computed: torch's and numpy's functions
 # were called on sample arguments, and those of equal results are here
+FITS = [
+    f"numpy.polynomial.{name}"
+    for name in (
+        "Chebyshev Hermite HermiteE Laguerre Legendre Polynomial chebyshev.chebfit hermite.hermfit"
+        " hermite_e.hermefit laguerre.lagfit legendre.legfit polynomial.polyfit"
+    ).split()
+]
 SAME = {
+    "torch.optim.AdamW": "torch.optim.adamw.adamw torch.optim.adam.adam torch._fused_adamw_",
+    "torch.optim.Adam": "torch.optim.adam.adam torch.optim.adamw.adamw torch._fused_adam_",
+    "torch.nn.functional.cross_entropy": "torch.distributions.Categorical"
+    " torch.distributions.OneHotCategorical torch.distributions.Multinomial",
+    "numpy.polyfit": " ".join(["statistics.linear_regression", *FITS]),
     "torch.linalg.lstsq": "numpy.linalg.lstsq numpy.polyfit numpy.polynomial.polynomial.polyfit"
     " numpy.polynomial.Polynomial.fit",
     "torch.linalg.pinv": "torch.pinverse torch.Tensor.pinverse numpy.linalg.pinv",
@@ -96,8 +110,9 @@ SAME = {
     " torch.logaddexp2 torch.Tensor.logaddexp2 numpy.logaddexp2",
     "torch.logsumexp": "torch.special.logsumexp torch.masked.logsumexp",
     "torch.log_softmax": "torch.masked.log_softmax torch.sparse.log_softmax",
-    "torch.softmax": "torch.special.softmax torch.masked.softmax torch.masked.softmin"
-    " torch.sparse.softmax",
+    "torch.softmax": "torch.distributions.Categorical torch.distributions.OneHotCategorical"
+    " torch.nn.functional.gumbel_softmax torch.special.softmax torch.masked.softmax"
+    " torch.masked.softmin torch.sparse.softmax",
     "torch.nn.functional.scaled_dot_product_attention": "torch.nn.MultiheadAttention"
     " torch.nn.functional.multi_head_attention_forward",
     "torch.nn.BatchNorm1d": "torch.nn.LazyBatchNorm1d",
@@ -108,6 +123,7 @@ SAME = {
 # what a forbidden function comes down to is forbidden by any name: a part of the names of torch's
 # own operations, so that "softmax" is `aten._softmax` and `aten._log_softmax` alike
 OPERATIONS = {
+    "torch.optim.AdamW": "fused_adam",
     "torch.softmax": "softmax",
     "torch.logsumexp": "logsumexp",
     "torch.logaddexp": "logaddexp",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error
+from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import is_stub
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.likeness import is_library
@@ -16,6 +17,7 @@ from course_lib.checking.telling.explanation import (
     raised,
     sentence,
     smallest,
+    unused,
 )
 from course_lib.checking.telling.known_mistakes import diagnosis
 from course_lib.checking.trying import forbidden
@@ -25,6 +27,7 @@ from course_lib.checking.trying.trial import AnswerRun, Call, Trial, cases, prop
 PARTLY = ("logsumexp", "logaddexp")
 HELD = "Every case and every property holds."
 HANDED_OUT = "This is the code as it was handed out: {} of {} cases fail. Mend the line at fault."
+UNTOUCHED = "This is the code as it was handed out: find the line at fault, and mend it."
 STUB = "Replace `raise NotImplementedError` by your own code."
 
 
@@ -72,11 +75,17 @@ def max_points(exercise: Exercise, seed: int = 0) -> int:
     return sum(points for _, points in properties(exercise, seed))
 
 
+def unwritten(exercise: Exercise) -> str:
+    """Say what there is to do where nothing has been done yet."""
+    return UNTOUCHED if exercise.broken else STUB
+
+
 def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> Verdict:
     """Return the verdict on an answer that was not tried, or whose trial does not count."""
     return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
 
 
+@fresh_settings()
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()
@@ -101,7 +110,8 @@ def refusal(
     used = [name for call in calls for name in call.reply.forbidden]
     if description.source and not used:
         aliases = description.aliases or {}
-        used = forbidden.in_source(description.source, aliases, forbidden.named(exercise))
+        names = (*forbidden.named(exercise), *forbidden.DOORS)
+        used = forbidden.in_source(description.source, aliases, names)
     # the solution may stand on helpers that no answer may call
     if used and not is_library(description.source or "", exercise.name, exercise.id):
         return "forbidden", _forbidden(used[0])
@@ -167,9 +177,11 @@ def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Statu
         return "not attempted", HANDED_OUT.format(failing, len(cases(exercise, seed)))
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
+    never = unused(exercise, tried.source())
     if failure.error:
-        return "error", raised(tried, _raised(failure.error, tried.exercise), seed)
-    return "wrong", explanation(tried, seed)
+        said = raised(tried, _raised(failure.error, tried.exercise), seed)
+        return "error", f"{sentence(said)}{never}" if never else said
+    return "wrong", f"{explanation(tried, seed)}{never}"
 
 
 def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
@@ -191,6 +203,9 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
 
 
 def _forbidden(name: str) -> str:
+    if name in forbidden.DOORS:
+        own = name.rpartition(".")[2]
+        return f"This calls `{own}`, which has no place inside of an answer: build it yourself."
     if name.startswith("course_lib."):
         return f"This calls the library's own `{name}`: here you build it yourself."
     if name.rpartition(".")[2] in PARTLY:
@@ -214,6 +229,8 @@ def _raised(error: Error, exercise: Exercise) -> str:
     if error.type == "Timeout":
         said = f"{error.message[:1].upper()}{error.message[1:]}"
         return f"{said}: does a loop in your code never end?"
+    if error.type == "Misfit":
+        return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
         if error.function in (exercise.name, *exercise.methods):

@@ -20,14 +20,15 @@ SIGNS = {"right": "✓", "near": "≈", "off": "✗", "": ""}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare nothing: the current folder says which workspace."""
+    """Declare the workspace."""
+    shared.takes_workspace(parser)
 
 
 def run(options: Namespace) -> int:
     """Write the page into the workspace, and print its figures."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    workspace = shared.workspace()
+    workspace = shared.workspace(options.workspace)
     figures = collect(workspace)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

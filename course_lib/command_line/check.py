@@ -6,14 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_lib.command_line.shared import load, printable
+from course_lib.command_line.shared import load, printable, used
+from course_lib.files import ipynb
+from course_lib.files.course_map import pages
 from course_lib.files.errors import CommandError
+from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from course_lib.answers.answer import Answer
     from course_lib.checking.notebook.answer_cells import Attempt
     from course_lib.checking.verdict import Verdict
+    from course_lib.files.course_map import Outline
 
 NAME = "check"
 WHAT = "judge the exercises of your own notebook: no other cell runs, and there is no sandbox"
@@ -29,12 +33,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
+    if options.notebook.is_dir():
+        raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")
+    folder = options.notebook.absolute().parent
+    workspace = Workspace.find(folder)
+    if not options.exercise and (untouched := _untouched(options.notebook, workspace)):
+        print(used(workspace, folder))
+        for exercise in untouched:
+            print(f"○ {exercise.id}: not attempted yet")
+        most = sum(x.points for x in untouched)
+        print(f"0 of {len(untouched)} exercises passed, 0 of {most} points.")
+        return 0
     from course_lib.answers.process import ChildProcess
     from course_lib.checking.notebook.answer_cells import read, verdicts
 
-    if options.notebook.is_dir():
-        raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")
-    submission, folder = read(options.notebook), options.notebook.absolute().parent
+    submission = read(options.notebook)
     if options.exercise:
         load(options.exercise)
         if options.exercise not in submission.attempts:
@@ -44,17 +57,41 @@ def run(options: Namespace) -> int:
         submission = replace(submission, attempts=attempts)
     for remark in submission.remarks:
         print(printable(remark))
-    workspace, judged = Workspace.find(folder), []
+    judged = []
+    print(used(workspace, folder))
     # an answer reads what its notebook could read: the files beside it, and the workspace
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
             attempt = submission.attempts[verdict.exercise]
-            tell(verdict, attempt, child, workspace, options.all)
+            tell(verdict, attempt, child, workspace, options.all, of_several=True)
             judged.append(verdict)
     passed = sum(x.status == "passed" for x in judged)
     points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)
     print(f"{passed} of {len(judged)} exercises passed, {points} of {most} points.")
     return int(any(x.status not in ("passed", "not attempted") for x in judged))
+
+
+def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":
+    """List the exercises of a notebook that is as it was handed out, if none has ever passed.
+
+    None is loaded for it, which takes seconds.
+    """
+    from course_lib.checking.catalogue import outline
+
+    notebook = ipynb.read(path)
+    page = next((x for x in pages() if x.number == ipynb.lesson(notebook) and x.written), None)
+    release = page and ROOT / "notebooks" / page.notebook
+    if not release or not release.is_file():
+        return []
+    own, given = (
+        [(ipynb.exercise(cell), ipynb.code(cell).rstrip()) for cell in x["cells"]]
+        for x in (notebook, ipynb.read(release))
+    )
+    found, all_there = ([exercise for exercise, _ in x if exercise] for x in (own, given))
+    passed = workspace and any(workspace.record(x).passed for x in found)
+    if passed or found != all_there or not {*own} <= {*given}:
+        return []
+    return [outline(x) for x in found]
 
 
 def tell(
@@ -63,6 +100,7 @@ def tell(
     judged: "Answer",
     workspace: Workspace | None,
     everything: bool = False,
+    of_several: bool = False,
 ) -> None:
     """Print the panel of a verdict, then what there is to say of a pass; record it."""
     from course_lib.checking.notebook.as_graded import warning
@@ -71,8 +109,11 @@ def tell(
     from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
-    shown = panel.text(verdict, everything=everything)
-    print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
+    shown = panel.text(verdict, everything=everything, of_several=of_several, in_terminal=True)
+    if not attempted:
+        said = filter(None, (f"○ {verdict.exercise}: not attempted yet", panel.stays(verdict)))
+        shown = "\n  ".join(said)
+    print(printable(shown))
     if workspace:
         record(workspace, verdict, attempt.define, attempt)
     if verdict.status == "passed":

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from course_lib.command_line.shared import WORKSPACE, find_workspace
+from course_lib.command_line import shared
+from course_lib.files.errors import CommandError
 from course_lib.files.paths import install
 
 NAME = "doctor"
@@ -29,20 +30,21 @@ INSTALL = f"run `{install()}`"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare nothing: it looks at this machine and at the workspace."""
+    """Declare the workspace: the rest is this machine."""
+    shared.takes_workspace(parser)
 
 
 def run(options: Namespace) -> int:
     """Print what each check finds; return 1 if something is broken."""
-    workspace, broken = find_workspace(), False
-    for level, sentence in findings(workspace.folder if workspace else WORKSPACE):
+    broken = False
+    for level, sentence in findings(options.workspace):
         print(f"{level:<7}{sentence}", flush=True)
         broken = broken or level == "broken"
     return int(broken)
 
 
-def findings(workspace: Path) -> Iterator[Finding]:
-    """Yield what each check finds; `workspace` is the learner's folder, made or not."""
+def findings(workspace: Path | None) -> Iterator[Finding]:
+    """Yield what each check finds; `workspace` is the learner's, if it is named."""
     checks = (
         _python, _packages, _torch, _kernel, _machine, _data, _isolation,
         lambda: _workspace(workspace),
@@ -142,20 +144,24 @@ def _data() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
-    from course_lib.grading.judging.isolation import best_level, problems
+    from course_lib.grading.judging.isolation import AS_ROOT, best_level, is_root, problems
 
     if (level := best_level()) != "plain":
         yield "ok", f"`course grade` keeps students' code in {level}"
     else:
         yield "warn", f"`course grade`, for instructors, has no sandbox here: {problems()}."
+    if is_root():
+        yield "warn", f"`course grade`: {AS_ROOT}"
 
 
-def _workspace(folder: Path) -> Iterator[Finding]:
+def _workspace(named: Path | None) -> Iterator[Finding]:
     from course_lib.files import ipynb
     from course_lib.files.releases import damage
 
-    if not folder.is_dir():
-        yield "warn", f"there is no workspace {folder} yet: `course learn` makes it."
+    try:
+        folder = shared.workspace(named).folder
+    except CommandError as none:
+        yield "warn", str(none)
         return
     if not os.access(folder, os.W_OK):
         yield "broken", f"the workspace {folder} cannot be written to: change its permissions."

@@ -30,7 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="let an exercise be worth N points; repeatable",
     )  # fmt: skip
     parser.add_argument(
-        "--due", metavar="TIME", help='what comes later is late: "2026-12-01 23:59"'
+        "--due",
+        metavar="TIME",
+        help='what comes later is late: "2026-12-01 23:59", this minute included',
     )
     parser.add_argument(
         "--late-penalty", metavar="PERCENT", default="0",
@@ -42,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--extensions", metavar="FILE", type=Path,
-        help="a table of students who have more time: columns id and due (the roster's)",
+        help="a table of students who have more time: columns id, due, handed in (the roster's)",
     )  # fmt: skip
     parser.add_argument(
         "--roster", metavar="FILE", type=Path,
@@ -62,6 +64,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--earlier", metavar="FOLDER", type=Path,
         help="grade again, with the seed of these results, and say what has changed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-others", action="store_true",
+        help="of those who are not among the submissions, keep the rows of --earlier: an appeal",
+    )  # fmt: skip
+    parser.add_argument(
+        "--missing", choices=("empty", "zero"), default="empty",
+        help="what work that was not graded is in gradebooks: an empty cell, or zero (empty)",
     )  # fmt: skip
     parser.add_argument(
         "--isolation", choices=("bubblewrap", "landlock", "plain"), metavar="LEVEL",

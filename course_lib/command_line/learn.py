@@ -1,6 +1,7 @@
-"""`course learn`: fetch what the lessons need, hand out the notebooks, start JupyterLab.
+"""`course learn`: hand out the notebooks, start JupyterLab.
 
-Nothing here imports torch, so that Lab is there within seconds.
+Nothing here imports torch, and data come when a lesson needs them, so that Lab is there within
+seconds.
 """
 
 import contextlib
@@ -11,16 +12,15 @@ import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from urllib.parse import quote
 
-from course_lib.command_line.shared import WORKSPACE, find_workspace
-from course_lib.files import ipynb
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import PACKAGE, ROOT
-from course_lib.files.releases import hand_out
+from course_lib.files.paths import IS_CLONE, PACKAGE, ROOT
+from course_lib.files.releases import continued, hand_out
 from course_lib.files.workspace import VARIABLE, Workspace
 
 NAME = "learn"
-WHAT = "fetch the data, hand out the notebooks, and start JupyterLab with all further options"
+WHAT = "hand out the notebooks, and start JupyterLab with all further options"
 EXAMPLE = "--no-browser --port=8899"
 
 FIRST = "00_start_here.ipynb"
@@ -35,7 +35,8 @@ SETTINGS = (
     # the address and what is wrong, without a line for each of Lab's extensions
     "--Application.log_level=WARN",
 )
-# Lab's settings: no question about news, colours as the system has them, long lines wrapped
+# Lab's settings: no question about news, colours as the system has them, long lines wrapped; and
+# what its kernels run first
 PAGE = PACKAGE / "command_line" / "lab"
 
 
@@ -46,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--workspace",
         type=Path,
         metavar="FOLDER",
-        help=f"where your notebooks are to be (the workspace you are in, else {WORKSPACE})",
+        help=f"where your notebooks are to be (the workspace you are in, else {_place()})",
     )
     parser.add_argument(
         "--port",
@@ -59,9 +60,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Fetch what is missing, bring the workspace up to date, and become JupyterLab."""
-    around = find_workspace()
-    folder = (options.workspace or (around.folder if around else WORKSPACE)).absolute()
+    """Bring the workspace up to date, and become JupyterLab on the page to go on with."""
+    around = Workspace.find()
+    folder = (options.workspace or (around.folder if around else _place())).absolute()
     notebooks = ROOT / "notebooks"
     if not notebooks.is_dir():
         raise CommandError(
@@ -71,10 +72,9 @@ def run(options: Namespace) -> int:
     if options.port is not None and not address and (problem := port_problem(options.port)):
         print(f"course: {problem}", file=sys.stderr)
         return 1
-    fetch_missing(notebooks)
     os.environ.pop(VARIABLE, None)  # Lab's notebooks are in their workspace
     try:
-        messages = hand_out(Workspace.make(folder), notebooks)
+        messages = hand_out(workspace := Workspace.make(folder), notebooks)
     except OSError as error:
         raise CommandError(f"{folder} cannot be written to: {error.strerror}.") from error
     if not os.access(folder, os.W_OK):
@@ -83,7 +83,15 @@ def run(options: Namespace) -> int:
     if address:
         print(f"JupyterLab is open on them already: {address}")
         return 0
-    return become(lab_command(folder, options.port, options.further))
+    page = continued(workspace, FIRST)
+    return become(lab_command(folder, options.port, options.further, page))
+
+
+def _place() -> Path:
+    """Return where a workspace is made, if it is not told: no other command looks there."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser()
+    return ROOT / "workspace" if IS_CLONE else Path("transformer-course")
 
 
 def running(folder: Path) -> str | None:
@@ -97,25 +105,6 @@ def running(folder: Path) -> str | None:
     return None
 
 
-def fetch_missing(notebooks: Path) -> None:
-    """Fetch the data of the lessons in a folder; print why what does not come does not.
-
-    A lesson leaves out what it has no data for.
-    """
-    from course_lib.data import store
-
-    lessons = {path.name[:2] for path in ipynb.listed(notebooks)}
-    missing = [
-        item.name
-        for item in store.ITEMS.values()
-        if lessons.intersection(item.lessons) and not store.is_fetched(item.name)
-    ]
-    try:
-        store.fetch(missing)
-    except store.FetchError as failure:
-        print(f"{failure}\nThe lessons work without, and leave out what needs it.")
-
-
 def port_problem(port: int) -> str | None:
     """Say in one sentence why Lab could not listen on a port, or return None."""
     with socket.socket() as probe:
@@ -124,16 +113,18 @@ def port_problem(port: int) -> str | None:
         try:
             probe.bind(("127.0.0.1", port))
         except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or "there are 0 to 65535"
             return f"port {port} cannot be used ({reason}): name another, or leave --port out."
     return None
 
 
-def lab_command(folder: Path, port: int | None, arguments: list[str]) -> list[str]:
-    """Return the command that starts JupyterLab in a workspace."""
+def lab_command(
+    folder: Path, port: int | None, arguments: list[str], page: str = FIRST
+) -> list[str]:
+    """Return the command that starts JupyterLab in a workspace, on one of its pages."""
     # -P: no file of the reader's folder may stand in for a module of Lab's
     command = [sys.executable, "-P", "-m", "jupyterlab", *SETTINGS]
-    command += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
+    command += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{quote(page)}"]
     if port is not None:
         command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     if os.name == "posix":
@@ -152,6 +143,7 @@ def become(command: list[str]) -> int:
     # times as long, and on idle ones they save a tenth
     environment = {
         "OMP_WAIT_POLICY": "passive",
+        "PYTHONSTARTUP": str(PAGE / "kernel.py"),
         **os.environ,
         "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),
         # so that Lab's own terminal finds `course`

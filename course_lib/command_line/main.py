@@ -8,6 +8,7 @@ sentence and 2.
 """
 
 import argparse
+import difflib
 import importlib
 import io
 import os
@@ -48,7 +49,11 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ.setdefault("TQDM_MININTERVAL", "10")  # few lines of a bar in a log
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
-    parser = _parser()
+    parser, names = _parser()
+    if words and not words[0].startswith("-") and words[0] not in names:
+        near = difflib.get_close_matches(words[0], names, n=1)
+        meant = f"did you mean {near[0]}?" if near else "`course --help` lists them."
+        return _refuse(f"there is no command {words[0]!r}: {meant}")
     options, unknown = parser.parse_known_args(words[:end])
     options.further = unknown + words[end + 1 :]
     if options.run is None:
@@ -83,7 +88,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` shows how.\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
+    """Return what understands the commands, and their names."""
     parser = _Parser(
         prog="course",
         description="The Transformer, built step by step in notebooks.",
@@ -105,4 +111,4 @@ def _parser() -> argparse.ArgumentParser:
         )
         added.set_defaults(run=command.run)
         command.add_arguments(added)
-    return parser
+    return parser, list(subparsers.choices)

@@ -17,7 +17,8 @@ WIDTH = 30  # of the bar, in characters
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare how answers go from one machine to another; the current folder says which."""
+    """Declare the workspace, and how its answers go from one machine to another."""
+    shared.takes_workspace(parser)
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="write records and answers into one zip file"
     )
@@ -35,13 +36,9 @@ def run(options: Namespace) -> int:
     from course_lib.files.course_map import pages
 
     if options.load:
-        workspace = shared.find_workspace() or Workspace.make_here()
-        try:
-            came = workspace.unpack(options.load, ids())
-        except zipfile.BadZipFile:
-            raise CommandError(f"{options.load} is no file that --save has written.") from None
-        print(f"New passed answers in {workspace.folder}: {len(came)}.\n")
-    workspace = shared.workspace()
+        _load(options.load, options.workspace)
+    workspace = shared.workspace(options.workspace)
+    print(f"Workspace: {workspace.folder}\n")
     if options.save:
         workspace.pack(options.save)
         print(f"Written to {options.save}; `course progress --load` takes it over elsewhere.\n")
@@ -73,3 +70,18 @@ def run(options: Namespace) -> int:
     if ahead:
         print(f"Next: {ahead.id}, in {ahead.page} ({ahead.effort}).")
     return 0
+
+
+def _load(file: Path, named: Path | None) -> None:
+    """Take over what a file holds; where there is no workspace, the current folder becomes one."""
+    from course_lib.checking.catalogue import ids
+
+    try:
+        zipfile.ZipFile(file).close()  # before anything is made
+        if not named and not Workspace.find() and Workspace.may_be_made_here():
+            Workspace.make_here()
+        workspace = shared.workspace(named)
+        came = workspace.unpack(file, ids())
+    except zipfile.BadZipFile:
+        raise CommandError(f"{file} is no file that --save has written.") from None
+    print(f"New passed answers in {workspace.folder}: {len(came)}.")

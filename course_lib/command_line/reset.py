@@ -12,11 +12,12 @@ EXAMPLE = "attention/softmax"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the exercise, and the notebook where several have it."""
+    """Declare the exercise, the notebook where several have it, and the workspace."""
     parser.add_argument("exercise_id", metavar="ID")
     parser.add_argument(
         "notebook", metavar="NOTEBOOK", type=Path, nargs="?", help="where several have the exercise"
     )
+    shared.takes_workspace(parser)
 
 
 def run(options: Namespace) -> int:
@@ -24,13 +25,14 @@ def run(options: Namespace) -> int:
     from course_lib.checking.notebook.reset import NoPlace, restore_stub
 
     shared.load(options.exercise_id)
-    workspace = shared.workspace()
+    workspace = shared.workspace(options.workspace)
     try:
         name = options.notebook and options.notebook.name
-        print(restore_stub(workspace, options.exercise_id, name))
+        done = restore_stub(workspace, options.exercise_id, name)
     except NoPlace as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         reason = f"{workspace.folder} cannot be written to: {error.strerror}"
         raise CommandError(f"{reason}; the notebook is as it was.") from error
+    print(f"Workspace: {workspace.folder}", done, sep="\n")
     return 0

@@ -2,19 +2,15 @@
 
 import os
 import sys
+from argparse import _ActionsContainer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import IS_CLONE, ROOT
 from course_lib.files.workspace import VARIABLE, Workspace
 
 if TYPE_CHECKING:
     from course_lib.checking.exercise import Exercise
-
-# where `course learn` makes one if it is not told: the clone has a place for it
-_PLACE = ROOT / "workspace" if IS_CLONE else Path("transformer-course")
-WORKSPACE = Path(os.environ.get(VARIABLE) or _PLACE).expanduser()
 
 
 def load(exercise_id: str) -> "Exercise":
@@ -27,16 +23,33 @@ def load(exercise_id: str) -> "Exercise":
         raise CommandError(str(error)) from None
 
 
-def find_workspace() -> Workspace | None:
-    """Return the workspace around the current folder, else the course's own, else None."""
-    return Workspace.find() or Workspace.find(WORKSPACE)
+def takes_workspace(parser: _ActionsContainer) -> None:
+    """Declare which workspace a command uses, if not the one around the current folder."""
+    parser.add_argument(
+        "--workspace", type=Path, metavar="FOLDER", help="yours (the one you are in)"
+    )
 
 
-def workspace() -> Workspace:
-    """Return the same workspace. Raises CommandError where there is none."""
-    if around := find_workspace():
-        return around
-    raise CommandError("there is no workspace here: run `course learn` first, or go to its folder.")
+def workspace(named: Path | None) -> Workspace:
+    """Return the workspace that is named, or else the one that the command is run in.
+
+    There is no other: what a command reads or writes is never in a place that nobody named.
+    Raises CommandError where there is none.
+    """
+    if found := Workspace.at(named) if named else Workspace.find():
+        return found
+    folder = named or os.environ.get(VARIABLE) or Path.cwd()
+    raise CommandError(
+        f"{folder} is no workspace: go to yours, or add `--workspace FOLDER`; `course learn` "
+        "makes one."
+    )
+
+
+def used(workspace: Workspace | None, folder: Path) -> str:
+    """Say in one line which workspace is used by a command that could do without."""
+    if workspace:
+        return f"Workspace: {workspace.folder}"
+    return f"Not recorded: {folder} is in no workspace. `course learn` makes one."
 
 
 def printable(text: str) -> str:

@@ -1,23 +1,60 @@
-"""`course solution`: the library's own code for an exercise."""
+"""`course solution`: the library's own code for an exercise, or in a lesson's notebook."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
-from course_lib.command_line.shared import load
+from course_lib.files.errors import CommandError
 
 NAME = "solution"
-WHAT = "print the library's own code"
+WHAT = "print the library's own code, or write a lesson's notebook with it"
 EXAMPLE = "attention/softmax"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the exercise."""
-    parser.add_argument("exercise_id", metavar="ID")
+    """Declare the exercise, and the notebook that may be written."""
+    parser.add_argument("exercise_id", metavar="ID", help="an exercise, or a lesson's number")
+    parser.add_argument(
+        "--notebook", metavar="FILE", type=Path, help="write the notebook of lesson ID, solved"
+    )
 
 
 def run(options: Namespace) -> int:
-    """Print the reference."""
-    from course_lib.exercises import solution
+    """Print the reference, or write the notebook."""
+    if options.notebook:
+        _write(options.exercise_id, options.notebook)
+        return 0
+    from course_lib.checking.catalogue import UnknownExercise
+    from course_lib.checking.likeness import solution_alone
 
-    load(options.exercise_id)
-    solution(options.exercise_id)
+    try:
+        text = solution_alone(options.exercise_id)
+    except UnknownExercise as error:
+        raise CommandError(str(error)) from None
+    if text is None:  # to put its helpers together takes seconds
+        from course_lib.checking.catalogue import load
+        from course_lib.checking.notebook.solution_text import solution_text
+
+        text = solution_text(load(options.exercise_id))
+    print(text)
     return 0
+
+
+def _write(lesson: str, path: Path) -> None:
+    from course_lib.checking.catalogue import load
+    from course_lib.checking.notebook.solution_text import solution_text
+    from course_lib.files import ipynb
+    from course_lib.grading.exports import release
+
+    if path.exists():
+        raise CommandError(f"{path} is there already: name another file.")
+    try:
+        notebook = ipynb.read(release.path(lesson))
+    except LookupError as error:
+        raise CommandError(f"{error.args[0]}.") from None
+    before: list[str] = []
+    for cell in notebook["cells"]:
+        if exercise_id := ipynb.exercise(cell):
+            ipynb.set_text(cell, solution_text(load(exercise_id), "\n".join(before)))
+        before.append(ipynb.code(cell))
+    ipynb.write(path, notebook)
+    print(f"{path}: lesson {lesson} with every answer in.")

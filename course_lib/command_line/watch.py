@@ -26,19 +26,21 @@ PAUSE = 0.2  # seconds between two looks at the files
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare what to watch."""
-    parser.add_argument(
+    """Declare what to watch: a notebook, a folder, or all notebooks of the workspace."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "path",
         metavar="NOTEBOOK or FOLDER",
         type=Path,
         nargs="?",
         help="all notebooks of the workspace by default",
     )
+    shared.takes_workspace(which)
 
 
 def run(options: Namespace) -> int:
     """Show the verdict on what each save has changed; return 0 on Ctrl-C."""
-    path = options.path or shared.workspace().folder
+    path = options.path or shared.workspace(options.workspace).folder
     if not path.exists():
         raise CommandError(f"there is no file or folder {path}.")
     if path.is_file() and path.suffix != ".ipynb":
@@ -56,6 +58,8 @@ def watch(path: Path) -> None:
 
     last = {file: _read(file) for file in notebooks(path)}
     saved = saves(path)
+    folder = path if path.is_dir() else path.absolute().parent
+    print(shared.used(Workspace.find(folder), folder))
     print(f"Watching {path}: what you change is judged when you save it. Ctrl-C ends this.")
     with ChildProcess() as child:
         # the seconds that a first verdict would wait for

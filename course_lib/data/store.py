@@ -34,6 +34,8 @@ from tqdm.auto import tqdm
 
 from course_lib.files.atomic import write_atomically
 
+# of what pip says where it reaches no index
+UNREACHED = ("ConnectionError", "ConnectTimeout", "Timeout", "connection broken by")
 SCRATCH_BYTES = 64_000_000  # what pip unpacks beside an item, while it reads an sdist's metadata
 
 
@@ -47,6 +49,10 @@ class Damaged(RuntimeError):
 
 class FetchError(RuntimeError):
     """Items did not come; the message has one sentence for each reason."""
+
+
+class NoNetwork(FetchError):
+    """No package index answered."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +252,10 @@ def fetch(names: Iterable[str] | None = None) -> int:
             bar.set_description(f"{item.name} ({number} of {len(wanted)})")
             try:
                 _download(item, bar)
+            except NoNetwork as failure:
+                # nor would any other come
+                failures[str(failure)] = [x.name for x in wanted[number - 1 :]]
+                break
             except FetchError as failure:
                 failures[str(failure)].append(item.name)
     if failures:
@@ -359,6 +369,7 @@ def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
     # -P: no file of the learner's folder may stand in for a module of pip's
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--require-hashes"]
     command += ["--no-cache-dir", "--no-input", "--progress-bar", "off"]
+    command += ["--retries", "1"]  # without a network, more would only take long
     command += ["--requirement", str(requirements), "--dest", str(partial / "whole")]
     command += [*item.options, *shlex.split(os.environ.get("PIP_ARGS", ""))]
     before, said = bar.n, None
@@ -379,7 +390,7 @@ def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
         finally:
             pip.kill()
     if pip.returncode:
-        raise FetchError(_reason(item, said))
+        raise (NoNetwork if _unreached(said) else FetchError)(_reason(item, said))
     return partial / "whole" / item.file
 
 
@@ -405,13 +416,19 @@ def _reason(item: Item, said: str) -> str:
         return _wrong_file(item)
     if "Errno 28" in said or "WinError 112" in said:
         return _no_room(item)
-    if any(sign in said for sign in ("No matching distribution", "ConnectionError", "Timeout")):
+    if _unreached(said):
+        return "no package index answered: check the network, then `course fetch` tries again."
+    if "No matching distribution" in said:
         return (
             "no package index answered, or none has it; check the network, or name another "
             "source, as in PIP_ARGS='--no-index --find-links FOLDER'."
         )
     last = (said.strip().splitlines() or ["nothing"])[-1]
     return f"pip could not download {item.requirement}, and said: {last}"
+
+
+def _unreached(said: str) -> bool:
+    return any(sign in said for sign in UNREACHED)
 
 
 def _wrong_file(item: Item) -> str:

@@ -44,7 +44,7 @@ def parse(content: bytes, name: str) -> dict:
                 f"{name} has the marks of a merge conflict, line {line}: keep one of the two "
                 "versions, and take the marks out."
             ) from None
-        raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
+        raise NotANotebook(f"{name} is not a notebook: {_instead(content)}.") from None
     if isinstance(notebook, dict) and "worksheets" in notebook:
         _upgrade(notebook)
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
@@ -59,6 +59,22 @@ def parse(content: bytes, name: str) -> dict:
             f"{name} holds more than 1 MB of code: keep data in a file, not in a cell."
         )
     return notebook
+
+
+def _instead(content: bytes) -> str:
+    """Say what a file holds that is no JSON."""
+    start = content[:200].lower().lstrip()
+    if not start:
+        return "it is empty"
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "its text is UTF-16: save it in Jupyter, which writes UTF-8"
+    if start.startswith((b"<!doctype", b"<html", b"<?xml")):
+        return "it is a web page, such as one to log in: download the file itself"
+    try:
+        content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "its text is not UTF-8, which Jupyter writes: save it there"
+    return "its content is not JSON"
 
 
 def _upgrade(notebook: dict) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from course_lib.files.atomic import write_atomically
+from course_lib.files.paths import IS_CLONE, ROOT
 
 MARK = ".course"
 VARIABLE = "COURSE_WORKSPACE"  # of the environment: the folder that answers are kept in
@@ -56,17 +57,30 @@ class Workspace:
     def find(cls, start: Path | None = None) -> "Workspace | None":
         """Return the workspace that $COURSE_WORKSPACE names, or else a folder is in, or None."""
         if named := os.environ.get(VARIABLE):
-            around = [Path(named).expanduser().resolve()]
-        else:
-            start = (start or Path.cwd()).resolve()
-            around = [start, *start.parents]
-        return next((cls(folder) for folder in around if (folder / MARK).is_dir()), None)
+            return cls.at(Path(named).expanduser())
+        start = (start or Path.cwd()).resolve()
+        return next(filter(None, map(cls.at, [start, *start.parents])), None)
+
+    @classmethod
+    def at(cls, folder: Path) -> "Workspace | None":
+        """Return a folder as a workspace, or None if it is none."""
+        return cls(folder.resolve()) if (folder / MARK).is_dir() else None
 
     @classmethod
     def make(cls, folder: Path) -> "Workspace":
         """Make a folder a workspace, if it is none yet. Raises OSError."""
         (folder / MARK).mkdir(parents=True, exist_ok=True)
         return cls(folder.resolve())
+
+    @staticmethod
+    def may_be_made_here() -> bool:
+        """Tell whether $COURSE_WORKSPACE, or else the current folder, may become a workspace.
+
+        No folder of the repository may: its notebooks are built and tested there.
+        """
+        return bool(os.environ.get(VARIABLE)) or not (
+            IS_CLONE and Path.cwd().resolve().is_relative_to(ROOT)
+        )
 
     @classmethod
     def make_here(cls) -> "Workspace":
@@ -115,6 +129,14 @@ class Workspace:
             return self._file("answers", exercise_id, "py").read_text("utf8")
         except OSError:
             return None
+
+    def kept(self, exercise_id: str) -> datetime | None:
+        """Return when the passed answer was kept, or None."""
+        try:
+            written = self._file("answers", exercise_id, "py").stat().st_mtime
+        except OSError:
+            return None
+        return datetime.fromtimestamp(written)
 
     def note_guess(self, key: str, guess: Guess) -> None:
         """Keep the first guess that is made under a key; later ones know more. Raises OSError."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import secrets
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -13,23 +14,39 @@ from typing import TypeVar
 from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading.gradebooks import canvas, moodle
-from course_lib.grading.gradebooks.template import FilledTemplate
-from course_lib.grading.judging.isolation import CannotGrade, Level, best_level, problem, problems
-from course_lib.grading.judging.rules import Rules, exercises_of
+from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
+from course_lib.grading.gradebooks.template import FilledTemplate, name_key
+from course_lib.grading.judging.isolation import (
+    AS_ROOT,
+    CannotGrade,
+    Level,
+    best_level,
+    is_root,
+    problem,
+    problems,
+)
+from course_lib.grading.judging.rules import Rules, exercises_of, versions
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
 from course_lib.grading.marks import by_hand
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.grades import Policy
-from course_lib.grading.marks.schema import Results
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
+from course_lib.grading.reports.shared.statistics import to_be_marked
 from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.submissions import lateness, regrade, roster
-from course_lib.grading.submissions.files import NotSubmissions, Unreadable, collect, parse_time
+from course_lib.grading.submissions.files import (
+    NotSubmissions,
+    SubmittedFile,
+    Unreadable,
+    collect,
+    some,
+)
 from course_lib.grading.submissions.journal import Journal, OtherRules
 from course_lib.grading.submissions.lateness import Lateness
 from course_lib.grading.submissions.roster import Roster
+from course_lib.grading.submissions.times import deadline
 
 LARGEST_SEED = 2**31 - 1
 MARKS = "marks.csv"
@@ -55,10 +72,23 @@ def run(options: Namespace) -> int:
     with _errors_as_a_sentence(folder), ended_by_signals():
         earlier = _earlier(options)
         rules, gradebooks = _rules(options, earlier), _gradebooks(options)
-        policy, submitted = _policy(options), collect(options.submissions)
+        left_out: list[str] = []
+        submitted = collect(options.submissions, left_out.append)
+        policy = _policy(options, earlier, submitted)
+        if is_root():
+            _tell(f"Note: {AS_ROOT}")
+        _tell_what_was_left_out(left_out)
         results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
             write_atomically(folder / MARKS, policy.by_hand.table(results))
+        if gradebooks and (waiting := to_be_marked(results)):
+            names = " and ".join(name for name, *_ in gradebooks)
+            _tell(
+                f"{names}: not written while {count(waiting, 'answer')} are to be marked by hand."
+            )
+            gradebooks = []
+        for name, content in feedback_zip.archives(results).items():
+            write_atomically(folder / name, content)
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
@@ -79,10 +109,10 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         yield
     except (CannotGrade, NotSubmissions, UnknownExercise, Unreadable) as error:
         raise CommandError(plain(str(error))) from None
-    except OtherRules:
+    except OtherRules as error:
         raise CommandError(
-            f"{folder} holds an unfinished run with other options: go on with those, or name "
-            "another folder."
+            f"{folder} holds an unfinished run with {error}: go on with that, or name another "
+            "folder."
         ) from None
     except OSError as error:
         raise CommandError(
@@ -119,7 +149,10 @@ def _rules(options: Namespace, earlier: Results | None) -> Rules:
         raise CommandError(f"{error.args[0]}.") from None
     points = dict(map(_points_of, options.points))
     chosen = list(dict.fromkeys(exercises + options.exercise))
-    return Rules(_level(options), seed, chosen, points, options.seconds, strict=options.strict)
+    return Rules(
+        _level(options), seed, chosen, points, options.seconds, strict=options.strict,
+        versions=versions(),
+    )  # fmt: skip
 
 
 def _points_of(word: str) -> tuple[str, float]:
@@ -147,14 +180,34 @@ def _level(options: Namespace) -> Level:
     return level
 
 
-def _policy(options: Namespace) -> Policy:
-    """Read deadlines, the roster, which may be a gradebook's, and what a person has marked."""
+def _policy(options: Namespace, earlier: Results | None, submitted: list[SubmittedFile]) -> Policy:
+    """Read deadlines, the roster, which may be a gradebook's, and what a person has marked.
+
+    Raises CommandError where nothing says whether somebody is late.
+    """
     people = options.roster or options.canvas or options.moodle
     everybody = _table(people, roster.read) if people else Roster()
     extensions = _table(options.extensions, roster.read) if options.extensions else everybody
     rubric = _table(options.rubric, by_hand.read_rubric) if options.rubric else []
     marks = _table(path, by_hand.read_marks) if (path := _marks(options)) else []
-    return Policy(_lateness(options, extensions), everybody, ByHand(rubric, marks))
+    worksheet = _table(options.moodle, roster.read) if options.moodle else Roster()
+    when = _lateness(options, extensions, (everybody, worksheet))
+    if unknown := when.unknown(submitted):
+        raise CommandError(
+            f"nothing says when {some(unknown)} handed in, since the dates in an archive are those "
+            "of its download: Moodle's worksheet says it (--moodle), or a column `handed in` of "
+            "--extensions or --roster."
+        )
+    kept = _kept(earlier, submitted) if options.keep_others else []
+    return Policy(when, everybody, ByHand(rubric, marks), kept, options.missing)
+
+
+def _kept(earlier: Results | None, submitted: list[SubmittedFile]) -> list[SubmissionResult]:
+    """List the earlier rows of those who are not graded now."""
+    if not earlier:
+        raise CommandError("--keep-others needs --earlier, whose rows they are.")
+    now = {name_key(x.student) for x in submitted}
+    return [x for x in earlier["submissions"] if name_key(x["student"]) not in now]
 
 
 def _marks(options: Namespace) -> Path | None:
@@ -172,9 +225,9 @@ def _table(path: Path, read: Callable[[str], Table]) -> Table:
         raise CommandError(f"{path}: {one_line(str(error))}") from None
 
 
-def _lateness(options: Namespace, extensions: Roster) -> Lateness:
+def _lateness(options: Namespace, extensions: Roster, records: tuple[Roster, ...]) -> Lateness:
     try:
-        due = parse_time(options.due) if options.due else None
+        due = deadline(options.due) if options.due else None
     except ValueError:
         raise CommandError(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
     try:
@@ -183,7 +236,7 @@ def _lateness(options: Namespace, extensions: Roster) -> Lateness:
         raise CommandError(f"--late-penalty {options.late_penalty}: {error}") from None
     if not 0 <= options.grace < 1e6:
         raise CommandError("--grace is a number of minutes, 0 or more.")
-    return Lateness(due, penalty, timedelta(minutes=options.grace), extensions)
+    return Lateness(due, penalty, timedelta(minutes=options.grace), extensions, records)
 
 
 def _judging(options: Namespace) -> Judging:
@@ -243,14 +296,27 @@ def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
     for mark in policy.by_hand.without_place(results):
         where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))
         _tell(f"A mark has no place here: {mark.student}, {where}.")
-    waiting = sum(
-        x["status"] == "to be marked" for row in graded for x in row["exercises"].values()
-    )
-    if waiting:
+    _tell_of_newer_pythons(graded)
+    if waiting := to_be_marked(results):
         _tell(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
     for row in on_other_exercises(results):
         _tell(f"{row['notebook']}: {OTHER_EXERCISES} --lesson or --exercise chooses for all.")
     _tell(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")
+
+
+def _tell_what_was_left_out(names: list[str]) -> None:
+    if names:
+        _tell(f"Left out, since it is no notebook, or nobody's: {some(names)}.")
+
+
+def _tell_of_newer_pythons(graded: list[SubmissionResult]) -> None:
+    newer = sorted(x["python"] for x in graded if "python" in x)
+    if newer:
+        _tell(
+            f"{count(len(newer), 'notebook')} of a newer Python, up to {newer[-1]}, than this one, "
+            f"{platform.python_version()}: what is new there is no Python here. Grade with "
+            f"{newer[-1]} before you believe these marks."
+        )
 
 
 def _tell(first: str, *more: str) -> None:

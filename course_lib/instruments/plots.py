@@ -13,6 +13,8 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.rcsetup import cycler
 from torch import Tensor
 
+from course_lib.instruments.compact_svg import compact
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito 2008
 PALE = ("#D6E9F5", "#FBDFCC", "#CDEDE3", "#E6E6E6")  # blue, vermilion, green and grey, under text
 COLOUR_MAP = "cividis"
@@ -20,7 +22,7 @@ CARD = "#F4F4F1"  # what every picture lies on, in a light page and in a dark on
 
 # on a narrow screen a figure shrinks as far as its letters can be read; what is left over scrolls
 SHRINK = "max-width:max(100%,30em)"
-LARGEST_SVG = 200_000  # characters
+LARGEST_SVG = 100_000  # characters
 
 Place = tuple[float, float]
 
@@ -122,14 +124,12 @@ def show(figure: Figure, alt: str) -> None:
     card = FancyBboxPatch((0, 0), 1, 1, style, mutation_aspect=width / height, **look)
     figure.add_artist(card)
     drawn = io.StringIO()
-    plain = {"Date": None, "Creator": None}  # the same drawing has the same bytes
-    figure.savefig(drawn, format="svg", bbox_inches="tight", pad_inches=0, metadata=plain)
-    if len(drawn.getvalue()) > LARGEST_SVG:
+    figure.savefig(drawn, format="svg", bbox_inches="tight", pad_inches=0)
+    label = f'<svg role="img" style="{SHRINK};height:auto" aria-label="{html.escape(alt)}"'
+    vector = compact(drawn.getvalue().replace("<svg", label, 1))
+    if len(vector) > LARGEST_SVG:
         display(figure, metadata={"image/png": {"alt": alt, "width": round(96 * width)}})
         return
-    label = f'<svg role="img" style="{SHRINK};height:auto" aria-label="{html.escape(alt)}"'
-    vector = drawn.getvalue().replace("<svg", label, 1)
-    vector = vector[vector.index("<svg") :]
     data = {"text/html": _image(vector, alt), "image/svg+xml": vector, "text/plain": alt}
     display(data, raw=True, metadata={"image/svg+xml": {"alt": alt}})
 

@@ -64,11 +64,14 @@ def test_a_class_is_built_with_arguments_by_name():
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ({"other": torch.zeros(2)}, "expected a parameter other of shape (2,), and there is none"),
+        (
+            {"other": torch.zeros(2)},
+            "expected a parameter other of shape (2,), and there is none: there are weight, bias",
+        ),
         ({"weight": torch.zeros(2)}, "expected the shape (2,) of weight, but got (3, 2)"),
         ({"weight": torch.zeros(3, 2)}, "expected no parameter of the name bias"),
     ],
 )
 def test_other_parameters_than_asked_for_are_named(weights, said):
     reply = InProcess(torch.nn.Linear).run(Request((torch.zeros(2),), (2, 3), weights))
-    assert (reply.error.type, reply.error.message) == ("RuntimeError", said)
+    assert (reply.error.type, reply.error.message) == ("Misfit", said)

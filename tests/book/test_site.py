@@ -12,6 +12,7 @@ from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.files import course_map
 from course_lib.files.paths import ROOT
+from tests.book.serving import served
 
 SITE = ROOT / "build" / "book"
 PAGES = sorted(SITE.rglob("*.html"))
@@ -61,6 +62,13 @@ pytestmark = pytest.mark.skipif(not PAGES, reason="`make book` builds the site f
 @pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(SITE)))
 def page(request):
     return request.param
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Serve the site, and return the address of a page."""
+    with served(SITE) as root:
+        yield lambda page: f"{root}/{page.relative_to(SITE)}"
 
 
 @cache
@@ -161,20 +169,28 @@ def test_every_exercise_is_shown_with_its_hints_its_solution_and_both_panels():
     assert told == {name: len(load(name).hints) for name in ids()}
 
 
-def test_no_page_is_wider_than_its_window_and_nothing_on_it_is_cut(page, browser):
+def started(tab):
+    """Let each live part of a page come near the window, and wait until it is there."""
+    for part in tab.locator(".live").all():
+        part.scroll_into_view_if_needed()
+    tab.wait_for_function("() => !document.querySelector('.live:not([data-ready])')")
+
+
+def test_no_page_is_wider_than_its_window_and_nothing_on_it_is_cut(page, browser, address):
     tab = browser.new_page()
-    tab.goto(page.as_uri())
+    tab.goto(address(page))
     for width in (1280, 412, 400):
         tab.set_viewport_size({"width": width, "height": 800})
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        started(tab)
     tab.evaluate("document.querySelectorAll('details').forEach(x => (x.open = true))")
     assert tab.evaluate(CUT) == []
     tab.close()
 
 
-def test_a_guess_is_compared_and_kept_in_the_browser(browser):
+def test_a_guess_is_compared_and_kept_in_the_browser(browser, address):
     tab = browser.new_page()
-    tab.goto((SITE / "lessons" / "00_start_here.html").as_uri())
+    tab.goto(address(SITE / "lessons" / "00_start_here.html"))
     told = tab.locator(".cell_output pre", has_text="measured: 40")
     assert told.is_hidden()
     form = tab.locator("form.guess").nth(1)
@@ -186,9 +202,9 @@ def test_a_guess_is_compared_and_kept_in_the_browser(browser):
     tab.close()
 
 
-def test_the_panel_of_a_wrong_answer_comes_after_a_choice_which_is_judged(browser):
+def test_the_panel_of_a_wrong_answer_comes_after_a_choice_which_is_judged(browser, address):
     tab = browser.new_page()
-    tab.goto((SITE / "lessons" / "02_attention.html").as_uri())
+    tab.goto(address(SITE / "lessons" / "02_attention.html"))
     form, panel = tab.locator("form.why").first, tab.locator("form.why + .cell").first
     assert panel.is_hidden()
     form.locator("input[data-no]").first.check()
@@ -199,9 +215,76 @@ def test_the_panel_of_a_wrong_answer_comes_after_a_choice_which_is_judged(browse
     tab.close()
 
 
-def test_without_scripts_everything_is_there(browser):
+def test_a_word_is_read_and_a_letter_is_a_list(browser, address):
+    tab = browser.new_page(reduced_motion="reduce")
+    tab.goto(address(SITE / "index.html"))
+    part = tab.locator("[data-live=read_aloud]")
+    started(tab)
+    sounds = part.locator(".sounds b")
+    tab.wait_for_function("() => document.querySelector('.said')?.textContent")
+    assert sounds.all_inner_texts() == [*"F AA1 N AH0 G R AE2 F end".split()]
+    part.get_by_label("Letter 2 of 10").select_option("i")
+    assert part.get_by_label("A word").input_value() == "pionograph"
+    tab.wait_for_function("() => document.querySelectorAll('.readings li').length === 2")
+    assert sounds.first.inner_text() == "P"
+    tab.close()
+
+
+def test_the_model_writes_from_the_keyboard_within_six_megabytes(browser, address):
+    tab, weights = browser.new_page(reduced_motion="reduce"), []
+    tab.on("response", lambda answer: weights.append(len(answer.body())))
+    tab.goto(address(SITE / "index.html"))
+    started(tab)
+    tab.get_by_role("button", name="Load the model").press("Enter")
+    part = tab.locator("[data-live=writer]")
+    part.get_by_role("button", name="Pause").press("Enter")
+    text = part.locator(".text")
+    before = text.inner_text()
+    part.get_by_role("button", name="One character").press("Space")
+    assert text.inner_text() != before
+    part.get_by_role("button", name="Layer 1, head 1").press("Space")
+    assert text.locator(".lit").count() > 1
+    told = "() => document.querySelector('.loss').textContent.includes('with all parts on')"
+    part.get_by_role("button", name="Layer 1, norm before attention").press("Space")
+    tab.wait_for_function(told.replace("with all parts on", "nats"))
+    tab.wait_for_load_state("networkidle")
+    assert MEGABYTE < sum(weights) < 6 * MEGABYTE
+    tab.close()
+
+
+def test_a_search_shows_the_words_in_their_place(browser, address):
+    tab, weights = browser.new_page(), []
+    tab.on("response", lambda answer: weights.append(len(answer.body())))
+    tab.goto(address(SITE / "search.html") + "?q=rotary")
+    found = tab.locator("#found li")
+    found.nth(5).wait_for()
+    assert "04 · Positions" in found.locator("a").all_inner_texts()
+    assert all("rotary" in x.lower() for x in found.locator("p").all_inner_texts())
+    tab.wait_for_load_state("networkidle")
+    assert sum(weights) < MEGABYTE
+    tab.close()
+
+
+def test_a_file_of_the_repository_that_a_page_names_is_a_link(page):
+    if not page.is_relative_to(SITE / "components"):
+        text = re.sub(r"<a\b.*?</a>|<pre.*?</pre>|<[^>]+>", "", read(page), flags=re.DOTALL)
+        assert not re.findall(r"\b[A-Z_]{4,}\.md\b", text)
+
+
+def test_every_picture_has_a_text(page):
+    for picture in re.findall(r"<img\b[^>]*>", read(page)):
+        assert re.search(r'\balt="[^"]', picture), picture
+
+
+def test_an_address_that_is_wrong_gets_a_page_whose_links_hold_anywhere():
+    text = read(SITE / "404.html")
+    assert '<base href="' in text
+    assert 'href="#' not in text
+
+
+def test_without_scripts_everything_is_there(browser, address):
     tab = browser.new_page(java_script_enabled=False)
-    tab.goto((SITE / "lessons" / "02_attention.html").as_uri())
+    tab.goto(address(SITE / "lessons" / "02_attention.html"))
     assert all(x.is_visible() for x in tab.locator("form.why + .cell").all())
     assert tab.locator(".cell_output pre", has_text="You made no guess").first.is_visible()
     assert not any(x.is_visible() for x in tab.locator("form.guess, form.why").all())
@@ -214,12 +297,14 @@ def test_a_link_to_a_lesson_shows_its_title_and_its_question():
         told = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)"', text))
         assert html.unescape(told["title"]).endswith(lesson.title)
         assert html.unescape(told["description"]) == lesson.question
+        assert f'<meta name="description" content="{told["description"]}">' in text
 
 
-def test_axe_finds_nothing_that_keeps_a_reader_out_in_light_and_dark(page, browser):
+def test_axe_finds_nothing_that_keeps_a_reader_out_in_light_and_dark(page, browser, address):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     tab = browser.new_page()
-    tab.goto(page.as_uri())
+    tab.goto(address(page))
+    started(tab)
     tab.evaluate(UNFOLD)
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)

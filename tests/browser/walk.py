@@ -44,7 +44,7 @@ def test_a_prediction_is_revealed_and_kept(lab, workspace):
     lab.write("guess = None  # two English tokens", 'guess = ("cat", "black")')
     lab.run_to("reveal(guess, (best[1], best[2]))")
     said = lab.panel("reveal(guess, (best[1]").inner_text()
-    assert said.strip() == "You said ('cat', 'black'); measured: ('cat', 'black')."
+    assert said.strip() == "You said ('cat', 'black'); measured: ('cat', 'black'). Right."
     [guess] = workspace.guesses().values()
     assert guess.verdict == "right"
     lab.picture("02-prediction-revealed")

@@ -17,6 +17,7 @@ from course_lib.checking.trying.trial import same_reply
 from course_lib.checking.verdict import judge
 from course_lib.efficient import tiled
 from course_lib.exercises import verdict
+from tests import TENTH
 
 ANSWERS = {
     "wrong shape": ("return scores.exp().sum(-1)", "wrong"),
@@ -403,7 +404,7 @@ def test_what_is_handed_out_broken_fails_unread_and_names_its_fault_when_it_is_m
     assert told(begun.replace(">=", "<=")).status == "known mistake"
 
 
-@pytest.mark.parametrize("exercise_id", catalogue.ids())
+@pytest.mark.parametrize("exercise_id", catalogue.ids()[TENTH])
 def test_an_answer_that_only_raises_gets_a_verdict(exercise_id):
     exercise = catalogue.load(exercise_id)
     text = stub(exercise.reference, exercise.methods)

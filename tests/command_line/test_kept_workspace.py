@@ -110,6 +110,7 @@ def test_a_new_release_has_its_answers_in(workspace, save_notebook, tmp_path):
     # the release that it had then is known again
     assert workspace.releases() == RELEASES
 
+    save_notebook(workspace.folder / name, "my own", ("encoder/block", "stub 1"), lesson="08")
     save_notebook(course / name, "1 + 1", ("encoder/block", "stub 2"), lesson="08")
     (message,) = hand_out(workspace, course)
     assert "with your answers to encoder/block in it" in message

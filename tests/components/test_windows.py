@@ -41,7 +41,7 @@ def test_a_window_without_a_middle_word_is_refused():
         word_window(torch.zeros(5, 2), torch.zeros(4, 2, 3), torch.zeros(3))
 
 
-@pytest.mark.parametrize("width", [0, 2, 4])
+@pytest.mark.parametrize("width", [0, 1, 2, 4])
 def test_windows_that_cannot_be_stacked_are_refused(width):
-    with pytest.raises(ValueError, match=f"its width is odd, not {width}"):
+    with pytest.raises(ValueError, match=f"its width is odd, from 3, not {width}"):
         layers_needed(5, width)

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import hashlib
 import io
+import re
 import shutil
 import tarfile
 import zipfile
@@ -260,6 +261,15 @@ def test_the_data_page_tells_of_every_item():
         assert (name, requirement) == (f"`{item.name}`", f"`{item.requirement}`")
         assert (size, licence) == (f"{item.size / 1e6:.1f} MB", item.licence)
         assert tuple(lessons.split(", ")) == item.lessons
+
+
+def test_the_data_page_tells_of_all_weights_what_they_were_trained_on():
+    page = (ROOT / "DATA.md").read_text(encoding="utf-8")
+    for file in (ROOT / "results" / "weights").iterdir():
+        [row] = [x for x in page.splitlines() if x.startswith(f"`results/weights/{file.name}`")]
+        assert any(f"of `{item}` (" in row for item in store.ITEMS), file.name
+        [megabytes] = re.findall(r"bits \(([\d.]+) MB\)", row)
+        assert megabytes == f"{file.stat().st_size / 1e6:.1f}", file.name
 
 
 @pytest.mark.parametrize("harm", [lambda data: data[:-1], lambda data: b"?" + data[1:]])

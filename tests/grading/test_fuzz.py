@@ -41,10 +41,10 @@ from course_lib.grading.submissions.files import (
     SubmittedFile,
     Unreadable,
     collect,
-    parse_time,
 )
 from course_lib.grading.submissions.journal import Journal, OtherRules
 from course_lib.grading.submissions.lateness import Lateness, Penalty
+from course_lib.grading.submissions.times import parse_time
 
 settings.register_profile(
     "suite", max_examples=25, derandomize=True, deadline=None, database=None,

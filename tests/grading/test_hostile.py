@@ -1,8 +1,10 @@
 """A stranger's code wins nothing, harms nobody, and leaves nothing behind.
 
 Each cell of the files in `hostile/` is an answer of a notebook of its own, between two honest ones.
-All are graded by one command. The ways to a forbidden function are judged twice more: by the watch
-alone, whatever their source says, and with nobody looking, to see that they lead there.
+All are graded by one command, at the best level of this machine; every one with
+COURSE_WEEKLY=1, once a week, otherwise the first of each kind. The ways to a forbidden
+function are judged twice more: by the watch alone, whatever their source says, and with nobody
+looking, to see that they lead there.
 """
 
 import contextlib
@@ -26,16 +28,17 @@ from course_lib.answers.answer import Request
 from course_lib.files.paths import ROOT
 from course_lib.grading.judging import judge as judging
 from course_lib.grading.judging import sandbox
-from course_lib.grading.judging.isolation import problem
+from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.marks import entries
 from course_lib.grading.submissions.files import collect
+from tests import WEEKLY
 from tests.grading.two_clocks import LONG
 
 SEED = 5
 LONGEST = 900  # seconds for all of them, thirty times what is usual: a run that hangs is ended
-LEVEL = "bubblewrap"
+LEVEL = best_level()
 SET_CHILD_SUBREAPER = 36
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
 FIRST = """def attend(queries, states, mask=None):
@@ -55,7 +58,7 @@ SOFTMAX = """def softmax(scores, mask=None):
     return weigh(scores.masked_fill(~mask, -1e30)) * mask.any(-1, keepdim=True)"""
 HONEST = {"attend": "attention/attend", "weighted_sum": "attention/weighted_sum"}
 pytestmark = [
-    pytest.mark.skipif(problem(LEVEL) is not None, reason=f"no {LEVEL} here: {problem(LEVEL)}"),
+    pytest.mark.skipif(LEVEL == "plain", reason="no sandbox here"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -68,7 +71,9 @@ def read(kind):
 
 
 KINDS = {kind: read(kind) for kind in ("escapes", "lies", "harms", "ways", "flagged")}
-EVERY = [(kind, name) for kind, cells in KINDS.items() for name in cells]
+if not WEEKLY:
+    KINDS = {kind: dict([*cells.items()][:1]) for kind, cells in KINDS.items()}
+ALL = [(kind, name) for kind, cells in KINDS.items() for name in cells]
 
 # twice the query gives twice its result, where the query itself is the result
 EARNED = {"comparisons of torch are patched": 1, "the handle is patched": 1}
@@ -220,7 +225,7 @@ def run(tmp_path_factory):
     save(submissions)
     with listening(sockets) as (outside, reached):
         outside |= {"SUBMISSIONS": str(submissions), "OUT": str(out)}
-        for kind, name in EVERY:
+        for kind, name in ALL:
             content = notebook(cells_of(kind, name, outside))
             (submissions / f"{kind}, {name}.ipynb").write_bytes(content)
         watched = (submissions, temporary, home, ROOT / "course_lib", ROOT / "notebooks")
@@ -279,7 +284,7 @@ def plain():
         yield judge
 
 
-@pytest.mark.parametrize(("kind", "name"), [x for x in EVERY if x[0] != "flagged"])
+@pytest.mark.parametrize(("kind", "name"), [x for x in ALL if x[0] != "flagged"])
 def test_an_attack_wins_nothing_and_costs_its_own_answer_alone(run, kind, name):
     row = run.rows[f"{kind}, {name}"]
     assert attacked(row, kind)["points"] <= EARNED.get(name, 0), attacked(row, kind)
@@ -333,7 +338,9 @@ def test_what_is_reached_is_seen_while_it_runs(watched, name):
         "a TCP connection to this machine",
         "a server is opened",
         "a file without a folder",
-    ],
+    ]
+    if WEEKLY
+    else [],
 )
 def test_without_walls_the_same_ways_lead_out(run, plain, name):
     found = plain.entry(notebook(cells_of("escapes", name, run.outside)))

@@ -5,8 +5,6 @@ import os
 import platform
 import re
 import stat
-import subprocess
-import sys
 import sysconfig
 import time
 from pathlib import Path
@@ -209,33 +207,19 @@ def answer():
     assert sandbox(source).output == []
 
 
-MANY_THREADS = """
-import _thread, os, sys
-from course_lib.grading.judging.inside import confinement
-if not os.getuid():  # whom the kernel exempts
-    os.setgid(65534), os.setuid(65534)
-_thread.stack_size(2**15)
-if child := confinement.fork(sys.argv[1]):
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-confinement.confine(sys.argv[1], 60, 2**30, [])
-held, started = _thread.allocate_lock(), 0
-held.acquire()
-try:
-    while started < 5000:
-        _thread.start_new_thread(held.acquire, ())
-        started += 1
-except RuntimeError:
-    os._exit(0 if started > 100 else 1)
-os._exit(2)
-"""
+THREADS = (
+    "threading.Thread(target=print).start()",
+    "concurrent.futures.ThreadPoolExecutor(1).submit(print)",
+    "_thread.start_new_thread(print, ())",
+)
 
 
-@pytest.mark.parametrize("level", CONFINED)
-def test_threads_are_bounded(level):
-    if said := problem(level):
-        pytest.skip(f"no {level} here: {said}")
-    words = [sys.executable, "-c", MANY_THREADS, level]
-    assert subprocess.run(words, cwd=ROOT, timeout=60).returncode == 0
+@pytest.mark.parametrize("call", THREADS)
+def test_no_thread_starts_since_the_watch_sees_its_own_alone(sandbox, call):
+    modules = "_thread, concurrent.futures, threading"
+    reply = sandbox(f"import {modules}\ndef answer():\n    {call}\n    return 1")
+    assert (reply.output, reply.error.type) == (None, "RuntimeError"), reply
+    assert "can't start new thread" in reply.error.message
 
 
 def test_all_that_is_asked_of_an_answer_is_one_account_of_time(sandboxes):
@@ -252,17 +236,29 @@ def test_all_that_is_asked_of_an_answer_is_one_account_of_time(sandboxes):
 
 
 HONEST = {
-    "threads": """
-import threading, torch
-from concurrent.futures import ThreadPoolExecutor
+    "more threads of torch's": """
+import torch
 def answer():
     torch.set_num_threads(4)
     x = torch.randn(500, 500, requires_grad=True)
     (x @ x).softmax(-1).sum().backward()
-    started = threading.Event()
-    threading.Thread(target=started.set).start()
-    with ThreadPoolExecutor(3) as pool:
-        return started.wait(60) and sum(pool.map(abs, range(-3, 4)))
+    return x.grad is not None
+""",
+    "what needs a compiler elsewhere": """
+import torch
+@torch.compile
+def one(x):
+    return x + 1
+two = torch.compile(one, mode="reduce-overhead")
+@torch.compile(fullgraph=True)
+def answer():
+    return (two(torch.ones(1)) == 2).item()
+""",
+    "a progress bar": """
+from tqdm import tqdm
+from tqdm.auto import trange
+def answer():
+    return sum(tqdm(range(3))) == 3 == len(list(trange(3)))
 """,
     "sleep": """
 import datetime, time

@@ -3,7 +3,10 @@
 import ast
 import inspect
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -14,6 +17,7 @@ from course_lib.checking import catalogue
 from course_lib.checking.catalogue import load
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.verdict import judge
+from course_lib.command_line.main import main
 from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import MEMORY, Rules, exercises_of
@@ -182,12 +186,12 @@ def test_one_mistake_costs_once_and_the_librarys_code_stays_in_one_process(entry
 
 
 def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
-    cells = [SET_UP, "def dot_scores(q, k):\n    return float('three')"]
+    cells = [SET_UP, "def dot_scores(q, k):\n    return float('three') * q @ k"]
     cells.append("def weighted_sum(weights, v):\n    return weights @ v")
     found = entry(*cells, lesson="02")
     assert verdict(found, "attention/dot_scores")["message"] == (
         "ValueError: could not convert string to float: 'three'. "
-        "Line 2: return float('three') (in cell 2)."
+        "Line 2: return float('three') * q @ k (in cell 2)."
     )
     assert verdict(found, "attention/weighted_sum")["status"] == "passed"
 
@@ -283,3 +287,111 @@ def test_a_notebook_of_a_lesson_may_still_hold_what_has_moved_to_an_exploration(
             found = judge.entry(older)
             assert verdict(found, moved)["status"] == "passed"
     assert found["lesson"] == "04_trees"
+
+
+def test_a_notebook_of_a_newer_python_says_so(entry, monkeypatch):
+    made = json.loads(notebook([(None, SET_UP), ("start/hello", RIGHT)], "00"))
+    for version, newer in (("3.99.1", "3.99"), ("3.9.1", None), ("4", None), (3, None)):
+        made["metadata"]["language_info"] = {"name": "python", "version": version}
+        with Judge(Rules(best_level(), SEED, seconds=SECONDS)) as judge:
+            found = judge.entry(json.dumps(made).encode())
+        assert found.get("python") == newer
+        assert found["message"].startswith("Written with Python 3.99; this") == bool(newer)
+
+
+def test_the_notebook_that_a_command_solves_gets_all_points(judge_of, tmp_path, capsys):
+    path = tmp_path / "ada.ipynb"
+    assert main(["solution", "03", "--notebook", str(path)]) == 0
+    with judge_of() as judge:
+        found = judge.entry(path.read_bytes())["exercises"]
+    assert [*found] == exercises_of(["03"])
+    assert {x["status"] for x in found.values()} == {"passed"}
+    assert main(["solution", "03", "--notebook", str(path)]) == 2
+    assert main(["solution", "99", "--notebook", str(tmp_path / "b.ipynb")]) == 2
+    assert "is there already: name another file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b" \n", "it is empty"),
+        ("{}".encode("utf-16"), "its text is UTF-16: save it in Jupyter"),
+        ('{"é": 1}'.encode("cp1252"), "its text is not UTF-8"),
+        (b"<!DOCTYPE html><title>Log in</title>", "it is a web page, such as one to log in"),
+        (b"{", "its content is not JSON"),
+    ],
+)
+def test_what_is_no_notebook_is_named(judge_of, content, said):
+    with judge_of() as judge:
+        found = judge.entry(content)
+    assert found["status"] == "unreadable"
+    assert f"This is not a notebook: {said}" in found["message"]
+
+
+# what computes the larger part of an exercise, by ways that no one forbade by name
+LARGER_PART = {
+    "an optimizer's function": (
+        "adamw/step",
+        "from torch.optim.adamw import adamw\ndef adamw_step(*x):\n    return adamw(*x)",
+    ),
+    "a line through points": (
+        "scaling/fit_power_law",
+        "import statistics\ndef fit_power_law(x, y):\n"
+        "    return statistics.linear_regression(x, y)",
+    ),
+    "a polynomial": (
+        "scaling/fit_power_law",
+        "from numpy.polynomial.legendre import legfit\ndef fit_power_law(x, y):\n"
+        "    return legfit(x, y, 1)",
+    ),
+    "another polynomial": (
+        "scaling/fit_power_law",
+        "import numpy as np\ndef fit_power_law(x, y):\n"
+        "    return np.polynomial.Hermite.fit(x, y, 1)",
+    ),
+    "a distribution": (
+        "attention/softmax",
+        "from torch.distributions import Categorical\ndef softmax(x, mask=None):\n"
+        "    return Categorical(logits=x).probs",
+    ),
+    "a layer of the grader's": (
+        "self_attention/scaled_dot_product",
+        "from course_lib.answers.probe_layers import attention_by_softmax as ready\n"
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n    return ready()(q, k, v, mask)",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", LARGER_PART)
+def test_what_computes_the_larger_part_is_refused(entry, way):
+    exercise_id, source = LARGER_PART[way]
+    lesson = catalogue.outline(exercise_id).lesson
+    found = verdict(entry((exercise_id, source), lesson=lesson), exercise_id)
+    assert (found["status"], found["points"]) == ("forbidden", 0)
+
+
+OUT_OF_ORDER = """
+import ast, sys
+from course_lib.checking.notebook.statements import Notebook, statements
+for texts in ast.literal_eval(sys.stdin.read()):
+    cells = [x for i, text in enumerate(texts) for x in statements(i, text, ast.parse(text))]
+    [answer] = [x for x in cells if x.defines]
+    print([x.text for x in Notebook(cells).needed(answer, "double")[0]])
+"""
+
+
+def test_the_same_notebook_is_the_same_answer_in_every_process():
+    names = [f"n{i}" for i in range(8)]
+    given = f"def double(x, a=({', '.join(names)})):\n    return 2 * x"
+    below = ["count = iter(range(99))", *(f"{name} = next(count)" for name in names)]
+    notebooks = [[given, *below], [given, "\n".join(below)], [*below[1:], given, below[0]]]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", OUT_OF_ORDER], input=repr(notebooks), text=True,
+            capture_output=True, check=True, env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert found[0] == found[1]
+    for line in found[0].splitlines()[:2]:
+        assert ast.literal_eval(line) == [*below, given]

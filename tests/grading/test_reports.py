@@ -273,7 +273,7 @@ def test_a_spreadsheet_reads_back_what_went_in(results):
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
-    files = spreadsheet.files(hostile) | nbgrader_csv.files(hostile)
+    files = spreadsheet.files(hostile) | nbgrader_csv.files(hostile | {"missing": "zero"})
     for name, mark in (("grades.csv", "\ufeff"), ("nbgrader.csv", "")):
         text = files[name]
         rows = rows_of(text, mark)
@@ -297,7 +297,7 @@ def test_harmless_cells_are_left_as_they_are():
 def test_nbgrader_rows_hold_the_penalty_and_no_superseded_notebook(results):
     head, *rows = rows_of(nbgrader_csv.files(results)["nbgrader.csv"])
     by_student = {row[3]: dict(zip(head, row, strict=True)) for row in rows}
-    assert list(by_student) == ["ada", "bob", "carl", "frida"]
+    assert list(by_student) == ["ada", "bob", "carl"]
     assert by_student["bob"]["assignment"] == "03_self_attention"
     assert by_student["bob"]["raw_score"] == "9.5"
     assert by_student["bob"]["late_submission_penalty"] == "0.95"
@@ -326,7 +326,7 @@ def test_each_property_is_a_line_with_its_points_in_feedback_and_for_gradescope(
     for mark, sentence, points in (
         ("✗", "every case gives the right {}result{}", "4.5 points"),
         ("✓", "inputs are not modified", "2.5 points"),
-        ("-", "gradients are right", "1 point"),
+        ("-", "gradients are right", "1 point, not tried"),
     ):
         assert f"{mark}{sentence.format('', '')}{points}" in page
         assert f"\n{mark} {sentence.format('`', '`')} ({points})" in output
@@ -597,9 +597,6 @@ def test_scores_are_scaled_to_the_points_of_the_gradebook_and_it_is_said():
         "Canvas has 5 points for this assignment, and --scale says 100.",
         "Scaled: 14 points of these results are 100 in Canvas.",
     ]
-    unknown = CANVAS.replace("5,14.00", ",14.00")
-    (remark,) = canvas.fill(ada, unknown, "Quiz").remarks
-    assert remark.endswith("how many points this assignment has: the scores are of 14.")
     for written in ("100.00", '"100,00"'):
         worksheet = MOODLE.replace("14.00", written)
         filled = moodle.fill(results_of(submission("Ada, L", score=7)), worksheet)
@@ -620,7 +617,7 @@ def test_what_lateness_cost_is_said_in_the_gradebook():
     assert "<p>Handed in late: 9.5 less 0.95 is 8.55 of 14 points.</p>" in feedback
     scaled = rows_of(moodle.fill(results_of(late), MOODLE, scale=28).text)[1][8]
     assert "8.55 of 14 points; here that is 17.1 of 28.</p>" in scaled
-    assert "<p>Does not hold yet: every case gives the right `result`; gradients" in feedback
+    assert "<p>Does not hold yet: every case gives the right `result`.</p>" in feedback
     assert canvas.fill(
         results_of(submission("ada", late=True, score=8.55)), CANVAS, "Lesson 03"
     ).remarks == ["Late penalties are taken off: let Canvas take off no others."]

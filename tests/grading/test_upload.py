@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from course_lib.command_line import main
-from tests.grading.test_reports import not_graded, results_of, submission
+from tests.grading.test_reports import not_graded, results_of, submission, verdict
 
 STUDENTS = [("101", "Ada Lovelace", "ada"), ("102", "Bob", "b2"), ("103", "Grace", "grace")]
 
@@ -103,7 +103,7 @@ def sent(server):
 
 @pytest.mark.parametrize("tool", ["canvas", "moodle"])
 def test_nothing_is_sent_unless_it_is_asked_for(upload, server, capsys, tool):
-    assert upload(tool) == 0
+    assert upload(tool, "--scale", "100") == 0
     said = capsys.readouterr().out
     assert "Bob (102): " in said
     assert "Grace has no grade." in said
@@ -122,6 +122,14 @@ def test_canvas_gets_each_grade_scaled_to_its_points_and_the_reasons(upload, ser
     assert "Scaled: 14 points of these results are 100 in Canvas." in said
     assert "Canvas has taken 2 grades (queued)." in said
     assert "secret" not in said
+
+
+def test_nothing_is_sent_while_marks_are_open(upload, tmp_path, capsys):
+    open_mark = {"by_hand/why": verdict("to be marked", 0, "Not marked yet.")}
+    given = results_of(submission("ada_101", number="101", exercises=open_mark))
+    (tmp_path / "results.json").write_text(json.dumps(given))
+    assert upload("canvas", "--send") == 2
+    assert "1 answer to be marked" in capsys.readouterr().err
 
 
 def test_moodle_gets_each_grade_and_the_reasons(upload, server):
@@ -146,6 +154,7 @@ def test_moodle_gets_each_grade_and_the_reasons(upload, server):
         ("canvas", {}, ["--url", "https://[::1"], "is no address"),
         ("canvas", {}, ["--url", "https://a:b:c"], "is no address"),
         ("canvas", {}, ["--scale", "0"], "more than 0"),
+        ("moodle", {}, [], "Moodle does not say how many points this assignment has: --scale does"),
     ],
 )
 def test_what_cannot_be_sent_is_one_sentence(

@@ -52,7 +52,7 @@ def test_a_stack_that_is_not_named_stays_grey(shown):
     both = shown(lambda: drawings.transformer({"positions"}, "x"))
     one = shown(lambda: drawings.transformer({"positions"}, "x", stacks=("decoder",)))
     olive = drawings.ROLES["position"].lower()
-    counts = [data["image/svg+xml"].lower().count(f"stroke: {olive}") for data in (both, one)]
+    counts = [data["image/svg+xml"].lower().count(f"stroke:{olive}") for data in (both, one)]
     assert counts == [2, 1]
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import jupytext
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_output
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from course_lib import exercises
 from course_lib.answers.answer import InProcess
@@ -28,6 +28,7 @@ from course_lib.files.course_map import (
     topics,
 )
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import INSTALLATION
 from course_lib.grading.marks.by_hand import read_rubric
 from course_lib.grading.marks.schema import BY_HAND
 from course_lib.grading.marks.words import in_words
@@ -35,16 +36,16 @@ from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build
 from lessons.build import (
-    INSTALL,
     UNTOUCHED_ONLY,
     build,
-    keep_outputs,
     lesson_files,
     missed,
     notebook_path,
     standing_alone,
 )
+from lessons.kept import keep_outputs
 from lessons.minutes import minutes
+from tests import WEEKLY
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
@@ -65,7 +66,7 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
         f"stale: make notebooks LESSON={number_of(lesson)}"
     )
     for cell in committed.cells:
-        if cell.cell_type == "code" and cell.source != INSTALL:
+        if cell.cell_type == "code" and cell.id != INSTALLATION:
             assert cell.execution_count
             assert not any(output.output_type == "error" for output in cell.outputs)
             printed = [x for x in cell.outputs if x.output_type == "stream"]
@@ -82,6 +83,16 @@ def test_the_first_page_shows_the_map_of_today(tmp_path, monkeypatch):
 
 # what matplotlib does with torch's tensors; in a kernel nobody sees it
 @pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
+@pytest.mark.parametrize(
+    "lesson",
+    # nbval runs those that need none
+    [
+        x
+        for x in FILES
+        if "needs(" in x.read_text("utf8") and (WEEKLY or not is_exploration(number_of(x)))
+    ],
+    ids=lambda file: file.stem,
+)
 def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
     # the cells that train run in nbval, and nothing else depends on them
@@ -89,8 +100,9 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, 
 
 
 def test_the_first_cell_does_nothing_where_the_course_is(capsys):
-    title, first, *_ = standing_alone(build(FILES[0])).cells
-    assert title.cell_type == "markdown"
+    title, line, first, *_ = standing_alone(build(FILES[0])).cells
+    assert title.cell_type == line.cell_type == "markdown"
+    assert "Shift+Enter" in line.source
     assert first.metadata["jupyter"]["source_hidden"]
     assert len(first.source.splitlines()) == 2
     exec(first.source, {})
@@ -101,31 +113,77 @@ def test_two_builds_are_byte_identical(lesson):
     assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
 
 
-def test_outputs_are_kept_up_to_the_first_cell_that_has_changed():
-    path = notebook_path(FILES[0])
-    committed, new = nbformat.read(path, as_version=4), build(FILES[0])
-    assert keep_outputs(new, path)
-    assert nbformat.writes(standing_alone(new)) == nbformat.writes(committed)
-    new = build(FILES[0])
-    code = [cell for cell in new.cells if cell.cell_type == "code"]
-    code[-2].source += "\n"
-    assert not keep_outputs(new, path)
-    assert all(cell.execution_count for cell in code[:-2])
-    assert not any(cell.execution_count for cell in code[-2:])
+def test_a_page_that_has_not_changed_keeps_every_byte():
+    [lesson] = lesson_files(["02"])
+    path = notebook_path(lesson)
+    new = build(lesson)
+    assert keep_outputs(new, path) == ([], [])
+    assert nbformat.writes(standing_alone(new)) == nbformat.writes(nbformat.read(path, 4))
+
+
+PAGE = {
+    "import": "from course_lib import training",
+    "seed": "SEED = 0",
+    "make": "def make(size):\n    return Model(size + more)",
+    "more": "more = 2",
+    "model": "model = make(SEED)",
+    "train": "training.train(model, SEED)",
+    "show": "model",
+    "check": 'check("start/hello", hello)',
+    "apart": "print(SEED, training)",
+}
+
+
+def page(**changed):
+    """Return a notebook that was executed, and shows of each cell what is changed."""
+    cells = []
+    for number, (name, code) in enumerate(PAGE.items(), 1):
+        outputs = [new_output("stream", text=changed.get(name, ""))]
+        code = changed.get(name, code)
+        cells.append(new_code_cell(code, outputs=outputs, execution_count=number))
+        cells[-1].metadata = {"tags": ["training"]} if name == "train" else {}
+    return new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
+
+
+@pytest.mark.parametrize(
+    ("changed", "and_so"),
+    [
+        ({"more": "more = 3"}, {"more", "model", "train", "show"}),
+        ({"train": "training.train(model, SEED, 2)"}, {"train", "show"}),
+        ({"show": "print(model)"}, {"show"}),
+        ({"make": "def make(size):\n    pass"}, {"make", "model", "train", "show"}),
+    ],
+)
+def test_outputs_change_only_where_a_cell_does_or_what_it_stands_on(tmp_path, changed, and_so):
+    path = tmp_path / "page.ipynb"
+    nbformat.write(page(), path)
+    new = page(**changed)
+    names = dict(zip((cell.id for cell in new.cells), PAGE, strict=True))
+    assert {names[cell.id] for cell in keep_outputs(new, path).changed} == and_so
+
+
+def test_what_came_out_otherwise_is_kept_and_named_but_what_the_course_says_is_new(tmp_path):
+    path = tmp_path / "page.ipynb"
+    nbformat.write(page(), path)
+    new = page()
+    for cell in new.cells:
+        cell.outputs[0].text = "another processor"
+    kept = keep_outputs(new, path)
+    fresh = [cell.source for cell in new.cells if cell.outputs[0].text]
+    assert fresh == [PAGE["check"]]
+    assert len(kept.otherwise) == len(PAGE) - 1
+    assert kept.changed == []
 
 
 def test_a_cell_that_loads_results_has_changed_when_they_have(monkeypatch):
     [lesson] = lesson_files(["02"])
-    path = notebook_path(lesson)
-    assert keep_outputs(build(lesson), path)
     monkeypatch.setattr(lessons_build.results, "load", lambda name: {"figures": name})
     new = build(lesson)
-    assert not keep_outputs(new, path)
-    loads = [cell.source for cell in new.cells if "results" in cell.metadata]
-    executed = [cell.source for cell in new.cells if cell.get("execution_count")]
-    assert executed
+    changed = keep_outputs(new, notebook_path(lesson)).changed
+    loads = [cell.id for cell in new.cells if "results" in cell.metadata]
     assert loads
-    assert not set(loads) & set(executed)
+    assert {*loads} <= {cell.id for cell in changed}
+    assert len(changed) < 15
 
 
 def test_a_notebook_is_left_alone_where_text_is_not_all_or_a_clock_says_no(monkeypatch, capsys):
@@ -265,7 +323,7 @@ def test_the_first_screen_has_the_minutes_and_a_lessons_has_a_picture(lesson):
     assert re.search(r"^\*\*\d+ minutes · ", committed[0].source, flags=re.MULTILINE)
     if is_exploration(number_of(lesson)):
         return
-    outputs = [output for cell in committed[:5] for output in cell.get("outputs", [])]
+    outputs = [output for cell in committed[:7] for output in cell.get("outputs", [])]
     assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.files.paths import ROOT
+from tests import WEEKLY
 
 INSTALL = [str(ROOT / "install.py"), "--no-index", "--dry-run"]
 HAS_GPU = Path("/proc/driver/nvidia").exists()
@@ -50,7 +51,7 @@ def test_uv_installs_where_it_is_and_pip_where_uv_fails(tmp_path, status):
 
 
 @pytest.mark.skipif(sys.platform != "linux" or HAS_GPU, reason="asked on Linux without a GPU")
-@pytest.mark.parametrize("needs", ["nvidia-cublas", "filelock"])
+@pytest.mark.parametrize("needs", ["nvidia-cublas", *(["filelock"] if WEEKLY else [])])
 def test_gigabytes_in_vain_are_announced(tmp_path, needs):
     venv.create(tmp_path / "environment", with_pip=True)
     with zipfile.ZipFile(tmp_path / "torch-2.99-py3-none-any.whl", "w") as wheel:

@@ -11,25 +11,21 @@ import json
 import os
 import re
 import statistics
-import textwrap
 from urllib.parse import quote, unquote
 
 import nbformat
 import pytest
-import torch
 
 import evaluation
 from benchmarks import blocks, generation, on_gpu
 from benchmarks.efficient import table
-from course_lib.answers.source import define
+from book import pictures
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.laws import laws
-from course_lib.exercises import check
 from course_lib.files.course_map import (
     EXERCISES,
     disagreements,
-    explorations,
     hours,
     lesson_of,
     lessons,
@@ -38,7 +34,6 @@ from course_lib.files.course_map import (
     topics,
 )
 from course_lib.files.paths import ROOT
-from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
@@ -117,19 +112,16 @@ def test_the_instructors_page_says_what_grading_took():
     )
 
 
-def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(Workspace.make(tmp_path).folder)
-    [cell] = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)
-    source, call = cell.rsplit("\n", 2)[0], cell.splitlines()[-1]
-    assert call == 'check("attention/softmax", softmax)'
-    check("attention/softmax", define(source, "softmax", {"torch": torch}))
-    wrapped = [
-        textwrap.wrap(line, 100, subsequent_indent="  ", drop_whitespace=False) if line else [""]
-        for line in capsys.readouterr().out.splitlines()
-    ]
-    panel = "\n".join(line.rstrip() for lines in wrapped for line in lines)
-    assert panel.startswith("✗ attention/softmax: not yet")
-    hold("README.md", "```text\n", "\n```\n", panel)
+def test_the_readme_shows_the_panel_that_its_cell_gets_and_where_a_reader_looks():
+    for draw in (pictures.panel, pictures.phonograph):
+        hold(f"book/static/{draw.__name__}.svg", "", "\n</svg>", draw().removesuffix("\n</svg>\n"))
+    assert pictures.told()[0].startswith("✗ attention/softmax: not yet")
+
+
+def test_the_readme_is_short_and_its_commands_are_on_the_first_screen():
+    lines = read("README.md").splitlines()
+    assert len(lines) <= 80
+    assert next(n for n, line in enumerate(lines) if line.startswith("make learn ")) < 15
 
 
 def test_the_readmes_badges_lead_to_where_the_course_is_published():
@@ -140,6 +132,7 @@ def test_the_readmes_badges_lead_to_where_the_course_is_published():
 
 def test_a_fork_gets_badges_by_one_line(monkeypatch):
     monkeypatch.setattr(published, "NAME", "someone/a-fork")
+    monkeypatch.setattr(published, "IS_PUBLISHED", True)
     assert published.badges("x.ipynb").count("someone/a-fork/") == len(published.PICTURES)
 
 
@@ -152,15 +145,13 @@ def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
     for x in lessons():
         if x.file:
             exercises = sum(load(exercise_id).lesson == x.number for exercise_id in ids())
-            links = [link(x), *(f"{link(y)} ({y.minutes})" for y in explorations(x.number))]
-            titles = "<br>+ ".join(links)
-            rows.append(f"| {x.number} | {titles} | {x.question} | {x.minutes} | {exercises} |")
+            rows.append(f"| {x.number} | {link(x)} | {x.question} | {x.minutes} | {exercises} |")
     hold("README.md", "\n\nThe lessons take about ", " hours in all", str(hours()))
     head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
     hold("README.md", head, "\n\n", "\n".join(rows))
 
 
-def test_the_readme_sums_the_results_up_in_one_line_each():
+def test_the_results_are_summed_up_in_one_line_each():
     proof = figures("verify")
     error, gradient = (
         f"{max(x[kind] for x in proof['components']):.0e}" for kind in ("error", "gradient_error")
@@ -197,7 +188,7 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
         f"the word before, at four times its length: rotary {far['rotary']} right with biases of "
         f"queries and keys, {far['rotary, no biases']} without.",
     ]
-    hold("README.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
+    hold("RESULTS.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
 
 
 def test_the_results_page_shows_the_kept_results():

@@ -1,4 +1,5 @@
-"""Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one.
+"""Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one,
+or a large one by half.
 
 Or an exception is not raised. What the stub gives, such as a guard, is left alone. Each edit is a
 wrong answer that a check must catch, unless it changes nothing that can be seen; such ones are
@@ -79,7 +80,9 @@ def _edited(node: ast.AST) -> Iterator[ast.AST]:
         case ast.UnaryOp(_, operand):
             yield operand
         case ast.Constant(int() | float() as number) if type(number) is not bool:
-            yield from (ast.Constant(number + 1), ast.Constant(number - 1))
+            # a large number that is off by one gives nearly the right result
+            step = 1 if abs(number) < 100 else number // 2
+            yield from (ast.Constant(number + step), ast.Constant(number - step))
         case ast.Call(ast.Attribute(ast.Name("torch" | "F"), _), [first, *_]):
             if not isinstance(first, ast.Starred):
                 yield first

@@ -12,22 +12,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define_on
-from course_lib.checking.catalogue import ids, load
+from course_lib.answers.source import define_on, find_source
+from course_lib.checking import ready_made
+from course_lib.checking.catalogue import ids, load, outline
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
 from course_lib.checking.trying.forbidden import in_source, named
-from course_lib.checking.verdict import Verdict, judge, sentence, untried
+from course_lib.checking.verdict import Verdict, judge, sentence, untried, unwritten
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
 from course_lib.files.ipynb import NotANotebook
 
-MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
 CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
 
 
@@ -201,15 +201,27 @@ def forbidden_name(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source or is_library(attempt.source, exercise.name, exercise.id):
         return None
-    names = in_source(attempt.written(), {}, named(exercise))
+    names = in_source(attempt.written(), {}, (*named(exercise), *ready_made.MACHINERY))
     return next(iter(names), None)
+
+
+def is_alone(source: str, answer: Any) -> bool:
+    """Return True if a source has named imports and the answer alone: it has been judged by now."""
+    *before, last = ast.parse(source).body
+    imports = all(isinstance(x, ast.Import | ast.ImportFrom) for x in before)
+    named = all(alias.name != "*" for x in before for alias in getattr(x, "names", ()))
+    return (
+        imports
+        and named
+        and ast.dump(ast.Module([last], [])) == ast.dump(ast.parse(find_source(answer) or ""))
+    )
 
 
 def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
     """Return the verdict on an attempt without a source: there is nothing to try."""
     if attempt.problem:
         return untried(attempt.exercise, "error", attempt.problem, seed)
-    return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
+    return untried(attempt.exercise, "not attempted", unwritten(attempt.exercise), seed)
 
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
@@ -228,14 +240,15 @@ def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
 
     An older notebook may hold some that have moved from its lesson to an exploration, or back.
     """
-    every = [load(exercise_id) for exercise_id in ids()]
     marked, page = {cell.exercise for cell in cells}, ipynb.lesson(notebook) or ""
-    moved = [x for x in every if x.id in marked and lesson_of(x.lesson) == lesson_of(page)]
-    return (
-        [x for x in every if x.lesson == page or x in moved]
-        or [x for x in every if x.id in marked]
-        or [x for x in every if any(cell.is_for(x) for cell in cells)]
-    )
+    lessons = {exercise_id: outline(exercise_id).lesson for exercise_id in ids()}
+    own = [x for x in lessons if x in marked]
+    moved = [x for x in own if lesson_of(lessons[x]) == lesson_of(page)]
+    found = [x for x in lessons if lessons[x] == page or x in moved] or own
+    # to load an exercise takes a while
+    return [load(x) for x in found] or [
+        x for x in map(load, lessons) if any(cell.is_for(x) for cell in cells)
+    ]
 
 
 def _attempt(
@@ -245,9 +258,11 @@ def _attempt(
     if last.problem:
         return Attempt(exercise, problem=sentence(f"This code cannot be executed: {last.problem}"))
     answer = last.answer(exercise)
-    if not answer or (
-        exercise.is_untouched(answer.text) and not list(notebook.patches(answer, exercise.name))
-    ):
+    if not answer:
+        return Attempt(exercise)
+    # what is handed out broken is tried all the same: its cases show what is to be mended
+    untouched = exercise.is_untouched(answer.text) and not exercise.broken
+    if untouched and not list(notebook.patches(answer, exercise.name)):
         return Attempt(exercise)
     others = {x.exercise.name: _made(x.exercise, places[x.exercise.id], notebook) for x in before}
 
@@ -324,7 +339,7 @@ def read_cell(number: int, text: str, exercise: str | None) -> Cell:
     try:
         tree, text = _parse(text)
         found = list(statements(number, text, tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, RuntimeError, MemoryError) as error:
         number_there = getattr(error, "lineno", None)
         line = f", line {number_there}" if number_there else ""
         why = str(getattr(error, "msg", error)) or "it takes too much memory to be read"
@@ -336,11 +351,48 @@ def read_cell(number: int, text: str, exercise: str | None) -> Cell:
 
 
 def _parse(text: str) -> tuple[ast.Module, str]:
-    """Parse the code of a cell, if need be without its magics and shell lines."""
+    """Parse the code of a cell; what is not Python is what IPython makes Python of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "\s" in a docstring is no concern of a check
         try:
             return ast.parse(text), text
         except SyntaxError:
-            text = MAGIC.sub(r"\1pass", text)
+            text = _as_python(text)
             return ast.parse(text), text
+
+
+def _as_python(text: str) -> str:
+    """Read a cell by IPython's own grammar, without its magics and shell lines: each is a None.
+
+    What `%time` runs stays. Raises SyntaxError.
+    """
+    # takes half a second, and few cells need it
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    body = re.sub(r"\A(?:[^\S\n]*\n)+", "", text)  # IPython leaves these lines out
+    above = text.count("\n") - body.count("\n")
+    lines = ("\n" * above + TransformerManager().transform_cell(body)).encode().split(b"\n")
+    tree = ast.parse(b"\n".join(lines))
+    run = {x.value: code for x in ast.walk(tree) if isinstance(x, ast.Expr) if (code := _timed(x))}
+    calls = [x for x in ast.walk(tree) if _is_ipythons(x) and x.lineno == x.end_lineno]
+    for call in sorted(calls, key=lambda x: x.col_offset, reverse=True):
+        line = lines[call.lineno - 1]
+        written = run.get(call, "None").encode()
+        lines[call.lineno - 1] = line[: call.col_offset] + written + line[call.end_col_offset :]
+    return b"\n".join(lines).decode()
+
+
+def _timed(statement: ast.Expr) -> str | None:
+    """Return the code of `%time code`."""
+    match statement.value:
+        case ast.Call(ast.Attribute(), [ast.Constant("time"), ast.Constant(str(code))]):
+            return code if _is_ipythons(statement.value) else None
+    return None
+
+
+def _is_ipythons(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether this is a call of IPython, which a magic or a shell line stands for."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Call(ast.Name("get_ipython")))):
+            return True
+    return False

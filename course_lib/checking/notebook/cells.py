@@ -1,28 +1,30 @@
-"""The cells that a notebook has run: whether an answer is still what its cell says.
+"""The cells that a notebook has run, as far as its kernel knows them: what each says now."""
 
-A cell that ends in a syntax error, or that gives its function another name, leaves the old function
-where it was, and nothing in that function tells.
-"""
-
-import ast
-import linecache
-import re
 import sys
+import time
 from typing import Any
 
-from course_lib.answers.source import functions
+AT_ONCE = 0.3  # seconds from the end of a cell to the next: nobody is as quick
 
 _cell_ids: dict[int, str | None] = {}  # by the number of the run; not every program says them
+_ended, _pause = 0.0, float("inf")
 
 
 def follow() -> None:
     """Note from now on which cell each run is of, where this is a notebook."""
     if notebook():
 
-        def note(info: Any) -> None:
-            _cell_ids[len(_runs())] = info.cell_id
+        def begin(info: Any) -> None:
+            global _pause
+            _pause = time.monotonic() - _ended
+            _cell_ids[len(shell().history_manager.input_hist_raw)] = info.cell_id
 
-        shell().events.register("pre_run_cell", note)
+        def end(_: Any) -> None:
+            global _ended
+            _ended = time.monotonic()
+
+        shell().events.register("pre_run_cell", begin)
+        shell().events.register("post_run_cell", end)
 
 
 def shell() -> Any:
@@ -36,46 +38,25 @@ def notebook() -> Any:
     return shell() if hasattr(shell(), "kernel") else None
 
 
-def outdated(answer: Any, name: str) -> str | None:
-    """Say in one sentence why an answer is not what its cell says now; None where it is."""
-    if not notebook():
-        return None
-    runs, (source, kept) = _runs(), _source(answer)
-    given = [n for n, text in enumerate(runs) if source and text == source]
-    if not given and not kept:
-        return None  # from a file of the reader's own, for example
-    was = f"the one of [{given[-1]}]" if given else "the one that `mine` returned"
-    header = re.compile(rf"^(def|class)\s+{name}\b", re.MULTILINE)
-    holding = given + [n for n, text in enumerate(runs) if header.search(text)]
-    if not holding:
-        return f"This `{name}` is {was}. Run the cell with yours, then check."
-    last = _last_of_its_cell(max(holding), len(runs))
-    if last in given:
-        return None
-    try:
-        ast.parse(runs[last])
-    except SyntaxError as error:
-        problem = f"since cell [{last}] is not Python (line {error.lineno}: {error.msg}). Mend it"
-    else:
-        problem = f"since cell [{last}] defines no `{name}`. Give yours this name"
-        if header.search(runs[last]):
-            problem = f"and not what cell [{last}] says. Look whether that has come to its end"
-    return f"This `{name}` is {was}, {problem}, run the cell, then check."
+def in_a_row() -> bool:
+    """Tell whether this cell has begun as soon as another had ended, as Run All lets it."""
+    return bool(notebook()) and _pause < AT_ONCE
 
 
-def _runs() -> list[str]:
-    """Return what has been run, by the numbers that stand beside the cells."""
-    return shell().history_manager.input_hist_parsed
+def said() -> dict[int, list[str]]:
+    """Return what each cell has said, its last text last, by the number of its last run.
+
+    What ran in no known cell is a cell of its own.
+    """
+    runs = shell().history_manager.input_hist_raw if shell() else []
+    found: dict[int | str, tuple[int, list[str]]] = {}
+    for number, text in enumerate(runs[1:], start=1):
+        cell = _cell_ids.get(number) or number
+        _, before = found.pop(cell, (0, []))
+        found[cell] = (number, [*before, text])
+    return dict(found.values())
 
 
-def _last_of_its_cell(run: int, runs: int) -> int:
-    """Return the number of the last run of the cell that a run is of."""
-    cell = _cell_ids.get(run)
-    later = [n for n in range(run, runs) if cell is not None and _cell_ids.get(n) == cell]
-    return later[-1] if later else run
-
-
-def _source(answer: Any) -> tuple[str, bool]:
-    """Return the text of the cell that an answer comes from, and whether it is a kept answer."""
-    file = next((x.__code__.co_filename for x in functions(answer)), "")
-    return "".join(linecache.getlines(file)).rstrip("\n"), file.startswith("<answer ")
+def stands_for(name: str, answer: Any) -> bool:
+    """Tell whether this is what a notebook's name stands for now."""
+    return bool(shell()) and answer is not None and shell().user_ns.get(name) is answer

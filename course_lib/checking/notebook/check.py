@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -14,20 +15,22 @@ from typing import Any
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking.catalogue import load
+from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook import as_graded, cells, one_page, predictions
-from course_lib.checking.notebook.answer_cells import Attempt
+from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt
 from course_lib.checking.notebook.solution_text import solution_text
-from course_lib.checking.notebook.time_limit import judged_in_time
+from course_lib.checking.notebook.time_limit import in_time
 from course_lib.checking.telling import hints, panel
 from course_lib.checking.trying.remarks import remark
-from course_lib.checking.verdict import Verdict, judge, untried
+from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files.atomic import write_atomically
-from course_lib.files.paths import IS_CLONE, ROOT
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
 PAGE = "my_transformer"
+
+_kept: list[Any] = []  # answers that `mine` has returned
+_guesses: dict[str, Any] = {}  # by the cell that has revealed them
 
 cells.follow()
 
@@ -37,35 +40,59 @@ def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
     return judge(load(exercise_id), InProcess(answer), seed)
 
 
-def check(exercise_id: str, answer: Any) -> None:
-    """Show the verdict on an answer, record an attempt, and keep a passed one in the workspace."""
-    exercise = load(exercise_id)
-    reason = _no_answer(exercise, answer)
-    judged = (
-        untried(exercise, "not attempted", reason) if reason else judged_in_time(exercise, answer)
-    )
+def check(exercise_id: str, answer: Any = ...) -> None:
+    """Show the verdict on what the exercise's cell says, and keep what passes in the workspace.
+
+    The cell is the last one that has run of those that define the exercise's name. An `answer`
+    that is not what this name stands for in a notebook is judged as it is given.
+    """
+    if not isinstance(exercise_id, str):
+        named = answer if isinstance(answer, str) else "start/hello"
+        return _tell(f'An exercise is named by its id: `check("{named}")`.')
+    try:
+        exercise = load(exercise_id)
+    except UnknownExercise as error:
+        return _tell(sentence(str(error)))
+    given, attempt = answer is not ..., None
+    if not given or cells.stands_for(exercise.name, answer):
+        attempt = as_graded.in_notebook(exercise)
+    if attempt:
+        judged = in_time(partial(judge_attempt, attempt))
+    elif reason := _no_answer(exercise, answer, given):
+        judged = untried(exercise, "not attempted", reason)
+    else:
+        judged = in_time(partial(judge, exercise), answer)
     _show(panel.text(judged), panel.html(judged))
     if judged.status == "not attempted":
-        return
-    attempt = None
+        return None
+    defined = attempt.define if attempt else lambda: answer
     if judged.status == "passed":
-        attempt = as_graded.in_notebook(exercise)
-        warning = attempt and as_graded.warning_in_notebook(attempt, answer)
-        for said in filter(None, (remark(exercise, InProcess(answer)), warning)):
+        warning = attempt and as_graded.warning(attempt)
+        for said in filter(None, (remark(exercise, InProcess(defined())), warning)):
             _tell(said)
     if workspace := _workspace():
-        record(workspace, judged, lambda: answer, attempt)
+        record(workspace, judged, defined, attempt)
     else:
         _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
+    return None
+
+
+def _no_answer(exercise: Exercise, answer: Any, given: bool) -> str | None:
+    """Say in one sentence why there is nothing of the learner's to judge, if so."""
+    name = exercise.name
+    if answer is exercise.reference:
+        return f"This is the library's own `{name}`: run the cell with yours, then check."
+    if given and not any(answer is x for x in _kept):
+        return None
+    if cells.shell():
+        return f"No cell that has run defines `{name}`: run the one with yours, then check."
+    return f'Outside a notebook there is no cell to read: `check("{exercise.id}", {name})`.'
 
 
 def _workspace() -> Workspace | None:
-    """Return the workspace; where a notebook has none, make it one, and say where, once.
-
-    The notebooks of the repository have none: they are built and tested there.
-    """
+    """Return the workspace; where a notebook has none, make it one, and say where, once."""
     found = Workspace.find()
-    if found or not cells.notebook() or (IS_CLONE and Path.cwd().is_relative_to(ROOT)):
+    if found or not cells.notebook() or not Workspace.may_be_made_here():
         return found
     for make in (_made_here, _made_for_this_session):
         with suppress(OSError):
@@ -105,14 +132,6 @@ def _tell(sentences: str) -> None:
     _show(sentences, panel.plain_html(sentences))
 
 
-def _no_answer(exercise: Exercise, answer: Any) -> str | None:
-    """Say in one sentence why this is not the learner's answer, if it is not."""
-    name = exercise.name
-    if answer is exercise.reference:
-        return f"This is the library's own `{name}`: run the cell with yours, then check."
-    return cells.outdated(answer, name)
-
-
 def record(
     workspace: Workspace, judged: Verdict, answer: Callable[[], Any], attempt: Attempt | None
 ) -> None:
@@ -126,9 +145,14 @@ def record(
 
 
 def hint(exercise_id: str, number: int | None = None) -> None:
-    """Show a hint: the one of this number (from 1), or the next that has not been read."""
+    """Show a hint: the one of this number (from 1), or the next that has not been read.
+
+    Run All asks for none: it leaves the next one folded, and counts nothing.
+    """
+    if number is None and cells.in_a_row():
+        return _show(*hints.folded(exercise_id, Workspace.find()))
     try:
-        _tell(hints.tell(exercise_id, number))
+        _tell(hints.tell(exercise_id, number, Workspace.find()))
     except hints.NoHint as error:
         _tell(str(error))
 
@@ -154,6 +178,7 @@ def mine(exercise_id: str) -> Callable:
         print(f"{exercise.name}: the library's; yours cannot be executed any more ({error})")
         return exercise.reference
     print(f"{exercise.name}: your own")
+    _kept.append(answer)
     return answer
 
 
@@ -193,15 +218,27 @@ def _digest(text: bytes) -> str:
 
 
 def reveal(guess: Any, measured: Any) -> None:
-    """Print a measurement beside the guess that was made before it; the first guess is kept."""
+    """Print a measurement beside the guess that was made before it, and how near that came.
+
+    The name `guess` is empty afterwards: what it holds is never the answer to another question.
+    The cell that has revealed it can run again. In a workspace the first guess is kept.
+    """
+    caller = sys._getframe(1)
+    cell = "".join(linecache.getlines(caller.f_code.co_filename))
+    place = predictions.key(cell)
+    if guess is None:
+        guess = _guesses.get(place)
+    elif caller.f_globals.get("guess") is guess:
+        caller.f_globals["guess"], _guesses[place] = None, guess
     shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
-    said = "You made no guess" if guess is None else f"You said {guess}"
-    print(f"{said}; measured: {shown}.")
-    if guess is not None and (workspace := Workspace.find()):
-        cell = "".join(linecache.getlines(sys._getframe(1).f_code.co_filename))
+    if guess is None:
+        return print(f"You made no guess; measured: {shown}.")
+    print(f"You said {guess}; measured: {shown}. {predictions.told(guess, measured)}")
+    if workspace := Workspace.find():
         # a prediction that cannot be kept is no reason to stop
         with suppress(OSError):
             predictions.note(workspace, cell, guess, measured, shown)
+    return None
 
 
 def _keep(
@@ -214,7 +251,7 @@ def _keep(
     """
     read, judged = attempt.whole() if attempt else None, False
     with suppress(Exception):  # to define it once more may fail
-        judged = bool(read and as_graded.is_alone(read, answer()))
+        judged = bool(read and is_alone(read, answer()))
     if read and judged:
         return workspace.keep(exercise_id, read)
     sources = [lambda: self_contained(answer()), *([lambda: read] if read else [])]

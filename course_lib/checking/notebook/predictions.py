@@ -13,6 +13,13 @@ from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Guess, Workspace
 
 RIGHT, NEAR = 1.1, 2.0  # up to these factors a number is right, or near
+# what a guess that is off by about so much was perhaps made in
+UNITS = {
+    100: ": was one of the two in percent",
+    1e3: ": are the units a thousand apart",
+    1e6: ": are the units a million apart",
+    1e9: ": are the units a billion apart, as bytes and gigabytes are",
+}
 QUESTION = re.compile(r"\*\*([^*]+\?)\*\*")
 LONGEST = 200  # characters of a guess, and of what was measured, that are kept
 
@@ -58,6 +65,51 @@ def verdict(guess: Any, measured: Any) -> str:
     if isinstance(guess, int | float) and isinstance(measured, int | float):
         return _of_numbers(guess, measured)
     return ""
+
+
+def told(guess: Any, measured: Any) -> str:
+    """Say how near a guess came, in a sentence; for what cannot be compared, why not."""
+    guess, measured = _plain(guess), _plain(measured)
+    if isinstance(guess, list) and isinstance(measured, list) and len(guess) == len(measured):
+        said = [told(a, b) for a, b in zip(guess, measured, strict=True)]
+        return said[0] if len(set(said)) == 1 else " ".join(said)
+    match verdict(guess, measured):
+        case "right":
+            return "Right."
+        case "near":
+            return "Near: within a factor of two."
+        case "off":
+            return _off(guess, measured)
+    kinds = _kind(guess), _kind(measured)
+    if kinds[0] == kinds[1]:
+        return "Compare the two yourself."
+    return f"Not compared: what was measured is {kinds[1]}, and your guess is {kinds[0]}."
+
+
+def _off(guess: Any, measured: Any) -> str:
+    if isinstance(guess, list):
+        return f"Off: {len(measured)} were measured, and you named {len(guess)}."
+    if isinstance(guess, bool) or not guess * measured > 0:
+        return "Off."
+    factor = max(guess / measured, measured / guess)
+    unit = next((unit for size, unit in UNITS.items() if size <= factor * RIGHT <= 1.3 * size), "")
+    shown = f"{factor:.3g}" if factor < 1000 else f"{factor:,.0f}"
+    return f"Off by a factor of {shown}{unit}{'?' if unit else '.'}"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "True or False"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list() if len(value) == 1:
+            return "a list of one"
+        case list():
+            return f"{len(value)} values"
+    return f"of type {type(value).__name__}"
 
 
 def _of_numbers(guess: float, measured: float) -> str:

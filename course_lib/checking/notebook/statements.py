@@ -183,9 +183,9 @@ class _Search:
         while self._left:
             statement = self._left.pop()
             place = self._notebook.place.get(statement, 0)
-            for name in statement.reads:
+            for name in sorted(statement.reads):
                 self._found[statement] += self._resolve(name, place)
-            for name in statement.reads_later:
+            for name in sorted(statement.reads_later):
                 self._resolve(name, self._called)
 
     def in_order(self) -> list[Statement]:
@@ -196,6 +196,7 @@ class _Search:
         while left:
             statement = left[-1]
             before = [x for x in self._found[statement] if x not in begun]
+            before.sort(key=lambda x: place.get(x, -1), reverse=True)  # the last is the next
             if statement in begun or not before:
                 ordered[left.pop()] = None
             begun.add(statement)

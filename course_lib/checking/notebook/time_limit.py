@@ -1,14 +1,16 @@
 """A limit on how long an answer may compute where the learner waits for it, in a notebook."""
 
 import _thread
+import contextlib
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from course_lib.answers.answer import Error, InProcess, Reply, Request
-from course_lib.checking.exercise import Exercise
-from course_lib.checking.verdict import Verdict, judge
+from course_lib.answers.answer import Description, Error, InProcess, Reply, Request
+from course_lib.answers.source import define_on
+from course_lib.checking.verdict import Verdict
 
 SECONDS = 20.0  # of the processor's time, for all calls: a loop that keeps gradients fills memory
 GLANCE = 0.2  # seconds between two looks at how long a call has taken
@@ -24,11 +26,11 @@ class Interrupted(Exception):
         return [str(self)]
 
 
-def judged_in_time(exercise: Exercise, answer: Any) -> Verdict:
+def in_time(judged: Callable[["InTime"], Verdict], answer: Any = None) -> Verdict:
     """Judge an answer in this process; to compute for too long is an error. Raises Interrupted."""
     try:
         with InTime(answer, SECONDS) as handle:
-            return judge(exercise, handle)
+            return judged(handle)
     except KeyboardInterrupt:
         raise Interrupted from None
 
@@ -42,6 +44,7 @@ class InTime(InProcess):
 
     def __init__(self, answer: Any, seconds: float):
         super().__init__(answer)
+        self._broken: Description | None = None
         self._seconds, self._left = seconds, seconds
         self._since: float | None = None
         self._over, self._lock, self._end = False, threading.Lock(), threading.Event()
@@ -57,6 +60,18 @@ class InTime(InProcess):
         self._end.set()
         self._watcher.join()
         signal.signal(signal.SIGINT, self._before)
+
+    def hold(self, source: str, name: str, others: Iterable[tuple[str, str]] = ()) -> None:
+        """Let `name`, defined by `source` on `others`, be the answer from now on."""
+        try:
+            with contextlib.redirect_stdout(None):
+                self._answer, self._broken = define_on(others, source, name), None
+        except Exception as error:
+            self._broken = Description("error", f"{type(error).__name__}: {error}")
+
+    def describe(self) -> Description:
+        """Tell what the answer is; kind "error" where its source could not be executed."""
+        return self._broken or super().describe()
 
     def run(self, request: Request) -> Reply:
         """Call the answer; after the last of its seconds, the reply is an error."""

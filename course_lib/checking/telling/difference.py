@@ -8,7 +8,7 @@ differences come first and those that only say where come last.
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, get_args, get_origin
@@ -16,12 +16,12 @@ from typing import Any, get_args, get_origin
 import torch
 from torch import Tensor
 
-from course_lib.answers.answer import Foreign
+from course_lib.answers.answer import BITS, Foreign
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.trying.trial import same
 
 Axes = tuple[str, ...]
-BRIEF = 60  # characters of a list or a text that are shown
+BRIEF = 120  # characters of a list or a text that are shown
 
 
 @dataclass(frozen=True)
@@ -70,28 +70,36 @@ def pair(exercise: Exercise, case: Case, got: Any, expected: Any) -> Pair:
     )
 
 
-def difference(pairs: list[Pair], exact: bool = False) -> str | None:
+def difference(pairs: list[Pair], exact: bool = False, held: Sequence[Pair] = ()) -> str | None:
     """Say what all these results have in common that the right ones have not, if anything.
 
-    What is `exact` tells how a result came about, and not only where it is wrong.
+    What is `exact` tells how a result came about, and not only where it is wrong. It has to be true
+    of the results that `held` as well: what is said of every result is true of them all. The first
+    pair is the one that is shown.
     """
     if all(_has_parts(x) for x in pairs):
-        return _parts(pairs, exact)
+        return _parts(pairs, exact, held)
     if sentence := _kind(pairs):
         return sentence
-    pairs = [replace(x, got=_tensor(x.got), expected=_tensor(x.expected)) for x in pairs]
+    pairs, held = ([*map(_as_tensors, some)] for some in (pairs, held))
     if not all(is_strided(y) for x in pairs for y in (x.got, x.expected)):
         return None
     if any(x.got.dtype != x.expected.dtype for x in pairs):
         return _dtype(pairs)
     if any(x.got.is_complex() for x in pairs):
         return None
-    finders = [_changed, _argument]
-    if all(x.got.shape == x.expected.shape for x in pairs):
-        finders += [_factor, _added] if exact else [_factor, _added, _one_way, _not_finite]
-    elif not exact:
-        finders.append(_shape)
-    return next(filter(None, (find(pairs) for find in finders)), None)
+    alike = all(x.got.shape == x.expected.shape for x in pairs)
+    every = [*pairs, *(x for x in held if is_strided(x.got))]
+    for find in (_changed, _argument, *((_factor, _added) if alike else ()), _residual):
+        if (said := find(pairs)) and find(every) == said:
+            return said
+    if exact:
+        return None
+    return _one_way(pairs) or _not_finite(pairs) if alike else _shape(pairs)
+
+
+def _as_tensors(x: Pair) -> Pair:
+    return replace(x, got=_tensor(x.got), expected=_tensor(x.expected))
 
 
 def is_strided(value: Any) -> bool:
@@ -111,15 +119,18 @@ def _has_parts(x: Pair) -> bool:
     return all(isinstance(y, tuple) for y in both) and len(x.got) == len(x.expected) > 0
 
 
-def _parts(pairs: list[Pair], exact: bool) -> str | None:
+def _parts(pairs: list[Pair], exact: bool, held: Sequence[Pair]) -> str | None:
     """Look at each part of results that have several, and name the wrong one if there is one."""
     said: dict[int, str | None] = {}
     wrong_forms: set[int] = set()
     for place in range(max(len(x.expected) for x in pairs)):
         parts = [part(x, place) for x in pairs if place < len(x.got)]
-        differing = [x for x in parts if not same(x.got, x.expected, x.tolerance)]
+        right = [same(x.got, x.expected, x.tolerance) for x in parts]
+        differing = [x for x, is_right in zip(parts, right, strict=True) if not is_right]
         if differing:
-            said[place] = difference(differing, exact)
+            alike = [x for x, is_right in zip(parts, right, strict=True) if is_right]
+            alike += [part(x, place) for x in held if _has_parts(x) and place < len(x.got)]
+            said[place] = difference(differing, exact, alike)
             wrong_forms |= {place} if all(map(_has_another_form, differing)) else set()
     # numbers that are free differ too, as those of matrices set by hand
     said = {place: said[place] for place in wrong_forms or said}
@@ -155,9 +166,28 @@ def _kind(pairs: list[Pair]) -> str | None:
         return "This returns None: is there a `return` on every way out?"
     if all(isinstance(x.got, Tensor) and x.got.numel() == 1 for x in pairs):
         return f"{said}: `.item()` takes the number out of a tensor with one element."
-    if "tensor" in expected and got in ("a list", "a tuple"):
-        return f"{said}: `torch.stack` makes one tensor of several."
+    if expected == "a tensor" and all(isinstance(x.got, list | tuple) for x in pairs):
+        return f"{said}{_one_of_several(pairs)}."
     return f"{said}."
+
+
+def _one_of_several(pairs: list[Pair]) -> str:
+    """Say how a list or tuple of tensors becomes the one tensor that is expected, where it can."""
+    if any(not x.got or not all(is_strided(y) for y in x.got) for x in pairs):
+        return ""
+    if all(len(x.got) == 1 and x.got[0].shape == x.expected.shape for x in pairs):
+        comma = all(isinstance(x.got, tuple) for x in pairs)
+        return ", the one inside" + (": a comma at the end makes a tuple" if comma else "")
+    for place in range(min(len(x.got) for x in pairs)):
+        if all(same(x.got[place], x.expected, x.tolerance) for x in pairs):
+            return f": part {place} alone is right"
+    if all(
+        sorted((len(x.got), *x.got[0].shape)) == sorted(x.expected.shape)
+        and len({y.shape for y in x.got}) == 1
+        for x in pairs
+    ):
+        return ": `torch.stack` makes one tensor of several"
+    return ""
 
 
 def kind(value: Any) -> str:
@@ -184,9 +214,9 @@ def _dtype(pairs: list[Pair]) -> str | None:
 
 
 def _shape(pairs: list[Pair]) -> str:
-    """Show the smallest result of another shape, and say in how many cases there is one."""
+    """Show the first result of another shape, and say in how many cases there is one."""
     differing = [x for x in pairs if x.got.shape != x.expected.shape]
-    said = _shapes(min(differing, key=lambda x: x.expected.numel()))
+    said = _shapes(differing[0])
     if all(x.is_near(x.got.flatten(), x.expected.flatten()) for x in pairs):
         return f"The right numbers in the right order, but {said}."
     if len(differing) < len(pairs):
@@ -204,12 +234,14 @@ def _shapes(x: Pair) -> str:
 def _not_finite(pairs: list[Pair]) -> str | None:
     """Count NaN and infinities where numbers are expected."""
     for word, test in (("NaN", torch.isnan), ("infinite", torch.isinf)):
-        counts = [int((test(x.got) & ~test(x.expected)).sum()) for x in pairs]
-        if all(counts):
-            count, number = min((n, x.got.numel()) for n, x in zip(counts, pairs, strict=True))
-            if count == number:
+        odd = [test(x.got) & ~test(x.expected) for x in pairs]
+        if all(places.any() for places in odd):
+            if all(test(x.got).all() for x in pairs):
                 return f"Every number of the result is {word}."
-            return f"{count} of {number} numbers are {word}, where none should be."
+            count, number = int(odd[0].sum()), odd[0].numel()
+            none = "they" if test(pairs[0].expected).any() else "none"
+            not_ = " not" if none == "they" else ""
+            return f"{count} of {number} numbers are {word}, where {none} should{not_} be."
     return None
 
 
@@ -219,6 +251,10 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "The result is transposed: its rows are the columns that are expected.": lambda y: (
         y.mT if y.dim() > 1 else y
     ),
+    "The result went through a softmax: probabilities came, where the numbers before it are "
+    "expected.": lambda y: y.softmax(-1) if y.dim() else y,
+    "The result went through a logarithm of a softmax: log-probabilities came, where the numbers "
+    "before it are expected.": lambda y: y.log_softmax(-1) if y.dim() else y,
     "The order is reversed along the last axis.": lambda y: y.flip(-1) if y.dim() else y,
     "The order of the rows is reversed.": lambda y: y.flip(-2) if y.dim() > 1 else y,
 }
@@ -254,15 +290,36 @@ def _argument(pairs: list[Pair]) -> str | None:
     return None
 
 
+def _residual(pairs: list[Pair]) -> str | None:
+    """Say so if an argument was added to each result, or is missing from it."""
+    if _are_few(pairs):
+        return None
+    for name in pairs[0].arguments:
+        both = [(x, _tensor(x.arguments.get(name))) for x in pairs]
+        if not all(
+            is_strided(y) and y.is_floating_point() and y.shape == x.expected.shape == x.got.shape
+            for x, y in both
+        ):
+            continue
+        if all(x.is_near(x.got, x.expected + y) for x, y in both):
+            return f"`{name}` was added to the result, which should not have it in it."
+        if all(x.is_near(x.got, x.expected - y) for x, y in both):
+            return f"The result is right but for `{name}`, which is missing from the sum."
+    return None
+
+
 def _factor(pairs: list[Pair]) -> str | None:
     """Name a constant factor, or the size that a factor comes from."""
+    # zeros are zeros whatever they are multiplied by
+    pairs = [x for x in pairs if x.got.any() or x.expected.any()]
     factors = [factor for x in pairs if (factor := _ratio(x))]
-    if len(factors) < len(pairs):
+    if len(factors) < len(pairs) or not factors:
         return None
     factor, said = factors[0], "Everywhere {} times as large as it should be"
     if max(factors) - min(factors) <= 1e-4 * abs(factor):
         several = sum(int(x.expected.count_nonzero()) for x in pairs) > 1
-        return f"{said.format(f'{factor:.4g}')}." if several else None
+        means = (end for end, of in LOGARITHMS.items() if math.isclose(factor, of, rel_tol=1e-4))
+        return f"{said.format(f'{factor:.4g}')}{next(means, '.')}" if several else None
     if formula := next(_formulas(pairs, factors), None):
         return f"{said.format(formula)}; in one case that is {factor:.4g}."
     return None
@@ -277,6 +334,10 @@ def _ratio(x: Pair) -> float:
     return factor if math.isfinite(factor) and x.is_near(got, factor * y) else 0.0
 
 
+LOGARITHMS = {
+    ", which is 1 / ln 2: was a logarithm taken to the base 2?": 1 / math.log(2),
+    ", which is 1 / ln 10: was a logarithm taken to the base 10?": 1 / math.log(10),
+}
 FORMULAS: dict[str, Callable[[int], float]] = {
     "sqrt({})": math.sqrt,
     "1/sqrt({})": lambda size: size**-0.5,
@@ -337,7 +398,8 @@ def example(x: Pair) -> str | None:
         return _first_number(x)
     both = (got, expected)
     if all(isinstance(y, bool | int | float) or y is None for y in both):
-        return f"the result is {shown(got)}, where {shown(expected)} is expected."
+        ours, right = told_apart(got, expected)
+        return f"the result is {ours}, where {right} is expected."
     return None
 
 
@@ -365,7 +427,8 @@ def _first_number(x: Pair) -> str | None:
     if not wrong.any():
         return None
     place = wrong.nonzero()[0].tolist()
-    there = f"{shown(got[tuple(place)])}, where {shown(expected[tuple(place)])} is expected."
+    ours, right = told_apart(got[tuple(place)].item(), expected[tuple(place)].item())
+    there = f"{ours}, where {right} is expected."
     if not place:
         return f"the result is {there}"
     number, every = int(wrong.sum()), wrong.numel()
@@ -382,22 +445,30 @@ def _place(place: list[int], names: Axes) -> str:
     return ", ".join(f"{name} {i}" for name, i in zip(last, place, strict=True))
 
 
-def shown(value: Any) -> str:
-    """Show a number in four digits."""
+def shown(value: Any, digits: int = 4) -> str:
+    """Show a number in so many digits."""
     value = value.item() if isinstance(value, Tensor) else value
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def told_apart(got: Any, expected: Any) -> tuple[str, str]:
+    """Show two numbers in as many digits as it takes to see that they differ."""
+    for digits in range(4, 18):
+        ours, right = shown(got, digits), shown(expected, digits)
+        if ours != right:
+            return ours, right
+    return repr(got), repr(expected)
 
 
 def _tensor(value: Any) -> Any:
     """Return a number as a tensor, and anything else as it is."""
     if isinstance(value, bool):
         return torch.tensor(value)
-    # whole numbers of more bits are no data: see `as_data`
     return torch.tensor(float(value), dtype=torch.float64) if _is_number(value) else value
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= 64)
+    return isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= BITS)
 
 
 def sizes(exercise: Exercise, case: Case) -> dict[str, int]:

@@ -4,14 +4,17 @@ The conditions come first, if there are any ("With float64 inputs: ..."), and th
 from the right results, by the table in `difference`. Where that finds nothing, an example is shown.
 """
 
+import ast
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from course_lib.answers.answer import Reply, tensors
+from course_lib.answers.source import function_in, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.telling.changed_arguments import changed_arguments
 from course_lib.checking.telling.difference import Pair, difference, example, pair, sizes
@@ -26,7 +29,9 @@ from course_lib.checking.trying.trial import (
     Call,
     Trial,
     cases,
+    plain,
     same,
+    same_reply,
 )
 
 
@@ -36,8 +41,8 @@ def sentence(text: str) -> str:
 
 
 NO_GRADIENT = (
-    "The results are right, but no gradient flows back: `.detach()`, `.data`, `.item()`, "
-    "`torch.tensor` and numpy all cut it off."
+    "The results are right, but no gradient flows back: `torch.no_grad`, `.detach()`, `.data`, "
+    "`.item()`, `torch.tensor` and numpy all cut it off."
 )
 NUMPY = (
     "The results are right, but no gradient flows through numpy, and `.detach()` would only cut "
@@ -62,14 +67,15 @@ def explanation(tried: AnswerRun, seed: int) -> str:
     exercise, trials = tried.exercise, tried.all()
     trial = first_failing(trials)
     wrong = [x for x in trial.calls if not x.held and not x.reply.error]
+    if changed := _inputs(exercise, trials):
+        return changed
     if not wrong or not wrong[0].expected:
         return f"Every case is right, but one law does not hold: {trial.sentence}."
     return (
-        _inputs(exercise, trials)
-        or _drawn(tried, wrong[0], seed)
+        _drawn(tried, wrong[0], seed)
         or _results(tried, trial, wrong, seed)
         or _gradients(exercise, wrong)
-        or _on_condition(trial, _counted(exercise, trial, wrong))
+        or _on_condition(tried, trial, _counted(exercise, trial, wrong), seed)
     )
 
 
@@ -79,6 +85,8 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
     trial, call = first_failing(trials), smallest(trials)
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
+    if usual := _usual(exercise, call):
+        return f"{sentence(said)} {usual}"
     if trial is trials[0]:
         more = changed_arguments(tried, seed) or _refuses(call) or _only(exercise, trial)
         more = more or _named_sizes(exercise, call)
@@ -88,7 +96,27 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
         return NUMPY
     else:
         more = _refuses(call)
-    return _on_condition(trial, f"{sentence(said)} {more}" if more else said)
+    return _on_condition(tried, trial, f"{sentence(said)} {more}" if more else said, seed)
+
+
+def unused(exercise: Exercise, source: str) -> str:
+    """Name the arguments that the code of a wrong answer never reads, if the right one does."""
+    try:
+        function = function_in(ast.parse(source), exercise.method)
+        right = function_in(ast.parse(source_of(exercise.reference)), exercise.method)
+    except (SyntaxError, ValueError, LookupError):
+        return ""
+    ours, theirs = ([x.arg for x in y.args.args] for y in (function, right))
+    if ours != theirs or "locals" in source:
+        return ""
+    read = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
+    # what may be left out is known to be ignored by what comes of it
+    needed = ours[: len(ours) - len(function.args.defaults)]
+    never = [f"`{name}`" for name in needed if name not in read[0] and name in read[1]]
+    if not never:
+        return ""
+    are = "is" if len(never) == 1 else "are"
+    return f" {' and '.join(never)} {are} never used: does this read variables of another cell?"
 
 
 def first_failing(trials: list[Trial]) -> Trial:
@@ -99,9 +127,12 @@ def first_failing(trials: list[Trial]) -> Trial:
 def smallest(trials: list[Trial]) -> Call | None:
     """Return the smallest failing call of the first property that fails.
 
-    Where most of them give wrong results, it is one of these: an exception hides what is wrong.
+    Where most of them give wrong results, it is one of these: an exception hides what is wrong. Of
+    right results it is one that changes its arguments, if that is what is wrong.
     """
     trial = first_failing(trials)
+    if trials[0].held and (changing := [x for y in trials for x in y.calls if x.changed()]):
+        return min(changing, key=lambda call: call.case.size)
     failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
     results = [call for call in failing if not call.reply.error]
     ended = any(call.reply.error and call.reply.error.type in ENDED for call in failing)
@@ -127,17 +158,64 @@ def _named_sizes(exercise: Exercise, call: Call) -> str | None:
     return f"Here {', '.join(said[:-1])} and {said[-1]}."
 
 
+NO_MODULE = re.compile(
+    r"before Module.__init__\(\)|object has no attribute '_(parameters|modules)'"
+)
+NO_BOOLEAN = "is only implemented on integer and Boolean-type tensors"
+# no line of the answer was reached
+NOT_CALLED = re.compile(r"([\w.]+)\(\) (takes|missing|got an unexpected)")
+
+
+def _usual(exercise: Exercise, call: Call) -> str | None:
+    """Say what Python means by an exception that a class or a signature as it stands leads to."""
+    error = call.reply.error
+    assert error, "who raises has an error"
+    if NO_MODULE.search(error.message):
+        return "`super().__init__()` is missing: it comes first in `__init__`."
+    if NO_BOOLEAN in error.message:
+        return (
+            "What says yes or no has to be boolean, and this is a tensor of numbers: `dtype="
+            "torch.bool` makes it so, and so does a comparison."
+        )
+    called = NOT_CALLED.match(error.message) if error.type == "TypeError" else None
+    name = called and called[1].rpartition(".")[2]
+    if called and error.line is None and name in (exercise.name, *exercise.methods, "__init__"):
+        line = _first_line(exercise, str(name))
+        return f"The exercise's line is `{line}`: put these arguments back."
+    if exercise.method and error.message == "name 'self' is not defined":
+        return (
+            f"`self` comes first among the arguments: `{_first_line(exercise, exercise.method)}`."
+        )
+    return None
+
+
+def _first_line(exercise: Exercise, name: str) -> str:
+    """Return a function's or method's first line, without its annotations."""
+    function = getattr(exercise.reference, name) if exercise.method else exercise.reference
+    given = (x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values())
+    return f"def {name}{inspect.Signature([*given])}"
+
+
 def _refuses(call: Call) -> str | None:
     """Say so where it is the answer itself that raises."""
     text = (call.reply.error and call.reply.error.text) or ""
-    if not text.strip().startswith(("raise ", "assert ")):
+    if not text.strip().startswith(("raise ", "assert ")) or "NotImplementedError" in text:
         return None
     return "Your own code refuses these arguments, and they are to be taken."
 
 
-def _on_condition(trial: Trial, said: str) -> str:
-    """Put the condition under which a property asks before what is said of it."""
+def _on_condition(tried: AnswerRun, trial: Trial, said: str, seed: int) -> str:
+    """Put the condition under which a property asks before what is said of it, if it is one."""
     condition = CONDITIONS.get(trial.sentence)
+    if trial.sentence == UNCHANGED:
+        failing = [call for call in trial.calls if not call.held]
+        asked = [plain(tried.exercise, call.case, seed) for call in failing]
+        replies = [(tried.reply(x), x.expected) for x in asked]
+        # these calls are on other numbers as well
+        if not all(same_reply(ours, right, tried.exercise) for ours, right in replies):
+            condition = "With other numbers"
+        elif any(x.reply.error and x.reply.error.type == "SideEffect" for x in failing):
+            condition = None
     return f"{condition}: {said}" if condition else said
 
 
@@ -159,20 +237,30 @@ def _drawn(tried: AnswerRun, wrong: Call, seed: int) -> str | None:
 def _results(tried: AnswerRun, trial: Trial, wrong: list[Call], seed: int) -> str | None:
     """Say how results differ: by something exact, by other arguments, or at least where."""
     exercise, call = tried.exercise, wrong[0]
-    pairs = _outputs(exercise, wrong)
+    wrong = sorted(wrong, key=lambda call: call.case.size)
+    pairs, held = _outputs(exercise, wrong, trial.calls)
     if not pairs:
         return None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
         own = f" (a tensor that you make yourself needs `dtype={_first_tensor(exercise)}.dtype`)"
         own = "" if trial.sentence == DEFAULT_TYPE else own
-        return _on_condition(trial, SEVEN_DIGITS.format(own))
-    said = difference(pairs, exact=True)
+        return _on_condition(tried, trial, SEVEN_DIGITS.format(own), seed)
+    said = difference(pairs, True, held)
     if not said and trial is tried.all()[0]:
         said = changed_arguments(tried, seed)
-    if said := said or difference(pairs):
+    if not said and _condition(exercise, trial):
+        said = (difference(pairs, exact=True) or "").removeprefix("Everywhere ")
+        said = said and f"{said[0].upper()}{said[1:]}"
+    if said := said or difference(pairs, False, held):
         more = _only(exercise, trial)
-        return _on_condition(trial, f"{said} {more}" if more else said)
-    return _on_condition(trial, _counted(exercise, trial, wrong))
+        return _on_condition(tried, trial, f"{said} {more}" if more else said, seed)
+    return _on_condition(tried, trial, _counted(exercise, trial, wrong), seed)
+
+
+def _condition(exercise: Exercise, trial: Trial) -> str | None:
+    """Say of which kind all the right cases are, and none of the wrong ones."""
+    right, wrong = ([x.case for x in trial.calls if x.held is held] for held in (True, False))
+    return _common(exercise, right, wrong) if right else None
 
 
 def _only(exercise: Exercise, trial: Trial) -> str | None:
@@ -180,7 +268,7 @@ def _only(exercise: Exercise, trial: Trial) -> str | None:
     right, wrong = ([x.case for x in trial.calls if x.held is held] for held in (True, False))
     if not right:
         return None
-    if common := _common(exercise, right, wrong):
+    if common := _condition(exercise, trial):
         return f"{common} every result is right."
     if len(wrong) == 1 < len(right) and wrong[0].name:
         return f"Of {len(right) + 1} cases only “{wrong[0].name}” is wrong."
@@ -268,7 +356,7 @@ def _counted(exercise: Exercise, trial: Trial, wrong: list[Call]) -> str:
     call, held = min(wrong, key=lambda call: call.case.size), sum(x.held for x in trial.calls)
     said = _only(exercise, trial) or f"{held} of {len(trial.calls)} cases are right."
     said = said if held else "Every case gives a wrong result."
-    [*pairs] = _outputs(exercise, [call])
+    pairs, _ = _outputs(exercise, [call])
     shown = example(pairs[0]) if pairs else None
     if not shown:
         return said
@@ -276,15 +364,28 @@ def _counted(exercise: Exercise, trial: Trial, wrong: list[Call]) -> str:
     return f"{said} {name}{shown[0].lower()}{shown[1:]}"
 
 
-def _outputs(exercise: Exercise, calls: list[Call]) -> list[Pair]:
-    """Set wrong results beside the right ones, both without what is free in them."""
-    pairs, form = _pairs(exercise, calls, lambda reply: reply.output), exercise.canonical
-    forms = [replace(x, got=form(x.got), expected=form(x.expected), axes=()) for x in pairs]
+def _outputs(
+    exercise: Exercise, wrong: list[Call], others: Sequence[Call] = ()
+) -> tuple[list[Pair], list[Pair]]:
+    """Set wrong results beside the right ones, and those of the others that held.
+
+    All are without what is free in them.
+    """
+    pairs, form = _pairs(exercise, wrong, lambda reply: reply.output), exercise.canonical
+    held = [
+        pair(exercise, call.case, call.reply.output, call.expected.output)
+        for call in others
+        if call.held and call.expected and not call.expected.error
+    ]
+    forms, held_forms = (
+        [replace(x, got=form(x.got), expected=form(x.expected), axes=()) for x in some]
+        for some in (pairs, held)
+    )
     same_kinds = all(type(x.got) is type(x.expected) for x in forms)
     is_free = any(x.expected is not y.expected for x, y in zip(forms, pairs, strict=True))
     if not (same_kinds and is_free):
-        return pairs
-    return [x for x in forms if not same(x.got, x.expected, exercise.tolerance)]
+        return pairs, held
+    return [x for x in forms if not same(x.got, x.expected, exercise.tolerance)], held_forms
 
 
 def _pairs(exercise: Exercise, calls: list[Call], part: Callable[[Reply], Any]) -> list[Pair]:

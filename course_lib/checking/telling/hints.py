@@ -1,6 +1,9 @@
 """The hints of an exercise, one after another, in notebooks and in a terminal alike."""
 
+from markupsafe import Markup
+
 from course_lib.checking.catalogue import outline
+from course_lib.checking.statuses import code
 from course_lib.files.workspace import Workspace
 
 
@@ -8,15 +11,15 @@ class NoHint(LookupError):
     """A number that no hint has; the message is one sentence."""
 
 
-def tell(exercise_id: str, number: int | None = None) -> str:
+def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> str:
     """Return the hint of this number (from 1), or the next that has not been read, and record it.
 
-    The last one names the way to the solution. Raises NoHint or UnknownExercise.
+    Without a workspace nothing is recorded, and the next is the first. The last one names the way
+    to the solution. Raises NoHint or UnknownExercise.
     """
-    hints, workspace = outline(exercise_id).hints, Workspace.find()
+    hints = outline(exercise_id).hints
     if number is None:
-        read = workspace.record(exercise_id).hints if workspace else 0
-        number = min(read + 1, len(hints))
+        number = _next(exercise_id, workspace)
     if not 1 <= number <= len(hints):
         raise NoHint(f"{exercise_id} has the hints 1 to {len(hints)}, and no hint {number}.")
     lines = [f"Hint {number} of {len(hints)}.", hints[number - 1]]
@@ -35,3 +38,20 @@ def tell(exercise_id: str, number: int | None = None) -> str:
         except OSError:
             lines.append(f"(Not recorded: {workspace.folder} cannot be written to.)")
     return "\n".join(lines)
+
+
+def folded(exercise_id: str, workspace: Workspace | None) -> tuple[str, str]:
+    """Return the next hint for one who has not asked for it, as text and as HTML: nobody reads it.
+
+    Raises UnknownExercise.
+    """
+    number, hints = _next(exercise_id, workspace), outline(exercise_id).hints
+    said = f"Hint {number} of {len(hints)}"
+    summary = Markup("<summary style='cursor:pointer;opacity:.75'>{}</summary>").format(said)
+    shown = Markup("<details>{}<div>{}</div></details>").format(summary, code(hints[number - 1]))
+    return f"{said}: run this cell alone to read it.", shown
+
+
+def _next(exercise_id: str, workspace: Workspace | None) -> int:
+    read = workspace.record(exercise_id).hints if workspace else 0
+    return min(read + 1, len(outline(exercise_id).hints))

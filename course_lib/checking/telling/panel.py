@@ -1,6 +1,8 @@
 """A verdict as a panel: one text face for terminals, one HTML face for Lab."""
 
+import re
 from collections.abc import Iterator
+from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,9 +20,11 @@ from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, cod
 from course_lib.checking.telling.difference import Pair, example, kind
 from course_lib.checking.trying.trial import same
 from course_lib.checking.verdict import Failure, Verdict
+from course_lib.files.workspace import Workspace
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
 SHOWN_CHARACTERS, BRIEF_CHARACTERS = 300, 40
+COMMAND = re.compile(r'`(\w+)\("([^"]+)"\)`')
 LINES = "max-width:60em;line-height:1.45"
 Rows = list[tuple[str, str]]
 
@@ -33,10 +37,20 @@ class Section(NamedTuple):
     folded: bool = False
 
 
-def text(verdict: Verdict, everything: bool = False) -> str:
-    """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
+def text(
+    verdict: Verdict,
+    everything: bool = False,
+    of_several: bool = False,
+    in_terminal: bool = False,
+) -> str:
+    """Show a verdict as plain text: of what is folded the headings alone, or else `everything`.
+
+    One `of_several` that are told one after another does not say where the learner is. A terminal
+    is told commands.
+    """
     sign, headline = _headline(verdict)
-    lines, sections = [f"{sign} {headline}", f"  {verdict.message}"], _sections(verdict)
+    said = filter(None, (headline, verdict.message, stays(verdict)))
+    lines, sections = [f"{sign} {next(said)}", *(f"  {x}" for x in said)], _sections(verdict)
     for section in sections:
         closed = section.folded and not everything
         width = max((len(label) for label, _ in section.rows), default=0)
@@ -45,7 +59,9 @@ def text(verdict: Verdict, everything: bool = False) -> str:
             first, *rest = value.splitlines() or [""]
             lines.append(f"    {label:<{width}}  {first}".rstrip())
             lines += [f"    {'':<{width}}  {line}" for line in rest]
-    steps = _next_steps(verdict)
+    steps = _next_steps(verdict)[: 1 if of_several else None]
+    if in_terminal:
+        steps[0] = COMMAND.sub(r"`course \1 \2`", steps[0])
     if not everything and any(section.folded for section in sections):
         steps[0] += " `course check --all` unfolds the rest."
     return "\n".join([*lines, *(f"  {step}" for step in steps)])
@@ -64,11 +80,24 @@ def html(verdict: Verdict, in_notebook: bool = True) -> str:
         sign=sign,
         headline=headline,
         message=verdict.message,
+        stays=stays(verdict) if in_notebook else None,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
         next_steps=_next_steps(verdict) if in_notebook else (),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
+
+
+def stays(verdict: Verdict) -> str | None:
+    """Say that an answer which has passed before is not lost by this verdict, if there is one."""
+    workspace = Workspace.find()
+    if verdict.status == "passed" or not workspace:
+        return None
+    if kept := workspace.kept(verdict.exercise):
+        day = "" if kept.date() == date.today() else f"{kept:%d %B} "
+        return f"Your answer of {day}{kept:%H:%M} has passed and stays: `mine` uses it."
+    passed = workspace.record(verdict.exercise).passed
+    return "An earlier answer of yours has passed, and that stays." if passed else None
 
 
 def plain_html(told: str) -> str:
@@ -111,6 +140,7 @@ TEMPLATE = """
 {#- -#}<div style="font-weight:600">
 {#- -#}<span style="color:{{ colour }}">{{ sign }}</span> {{ headline }}</div>
 {#- -#}<div>{{ message | code }}</div>
+{%- if stays -%}<div>{{ stays | code }}</div>{%- endif -%}
 {%- for section in sections -%}
   {%- if section.folded -%}
     <details style="{{ below }}"><summary style="{{ folded }}">
@@ -230,6 +260,10 @@ def _outcome(exercise_id: str, failure: Failure) -> Rows:
             shown = example(Pair(ours, theirs, {}, {}, tolerance))
             rows = [("difference", shown)] if shown else []
             return [*rows, (f"expected{label}", show(theirs)), (f"got{label}", show(ours))]
+    names = [parameter.name for parameter in load(exercise_id).parameters]
+    for name, after, before in zip(names, got.inputs, expected.inputs, strict=False):
+        if not same(after, before, 0.0):
+            return [(f"{name} before the call", show(before)), (f"{name} after it", show(after))]
     return []
 
 
@@ -249,8 +283,6 @@ def _compared(
         ours = (got.gradients or {}).get(name)
         if ours is not None or (theirs is not None and theirs.any()):
             yield f" gradient of {label}", ours, theirs, 10 * exercise.tolerance
-    for name, ours, theirs in zip(names, got.inputs, expected.inputs, strict=False):
-        yield f" {name} after the call", ours, theirs, 0.0
 
 
 def show(value: Any) -> str:

@@ -10,6 +10,8 @@ from course_lib.checking import ready_made
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.trying.source_names import names_in
 
+# a notebook's own: what they give inside of an answer would be another answer
+DOORS = tuple(f"course_lib.exercises.{x}" for x in ("mine", "check", "solution", "hint"))
 # whose objects one knows by what they are, not by how a source names them
 KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
 
@@ -23,7 +25,7 @@ def named(exercise: Exercise) -> tuple[str, ...]:
 def watched(exercise: Exercise) -> tuple[str, ...]:
     """List what is watched for while an answer runs: names, then kinds of operations."""
     kinds = (ready_made.OPERATIONS.get(name) for name in exercise.forbidden)
-    return (*named(exercise), *dict.fromkeys(f"{ATEN}{kind}" for kind in kinds if kind))
+    return (*named(exercise), *DOORS, *dict.fromkeys(f"{ATEN}{kind}" for kind in kinds if kind))
 
 
 def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:

@@ -3,21 +3,52 @@
 from dataclasses import replace
 
 from course_lib.answers.answer import Answer, InProcess, tensors
+from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import TooManyCalls, Watch
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.trying.trial import cases, each, one_of_each, request_for
 
 TIMES = 10  # as many operations as the reference makes
 FEWEST = 200  # operations of which nobody would speak
+# what makes a tensor, on the CPU unless it is told another device
+FACTORIES = tuple(
+    f"torch.{name}"
+    for name in (
+        "tensor as_tensor from_numpy zeros ones full empty eye arange linspace logspace rand randn"
+        " randint randperm tril_indices triu_indices scalar_tensor"
+    ).split()
+)
 
 
+@fresh_settings()
 def remark(exercise: Exercise, answer: Answer, seed: int = 0) -> str | None:
     """Say in a sentence or two what a passed answer would not do elsewhere, if anything."""
-    return _on_a_gpu(exercise, answer, seed) or _slow(exercise, answer, seed)
+    return (
+        _moved(exercise, answer, seed)
+        or _on_a_gpu(exercise, answer, seed)
+        or _slow(exercise, answer, seed)
+    )
+
+
+def _moved(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Find a result on another device than the inputs, which are on the CPU."""
+    device = answer.run(cases(exercise, seed)[0].request).device
+    if device == "cpu":
+        return None
+    return (
+        f"One remark: the inputs are on the CPU, and your result is on the device {device!r}. "
+        "Compute where the inputs are, as in `device=x.device`, and leave the choice to the caller."
+    )
 
 
 def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:
-    """Ask with inputs on torch's meta device, which has no numbers, as far as it can be asked."""
+    """Ask with inputs on torch's meta device, which has no numbers, as far as it can be asked.
+
+    Its first use takes a second, so that only an answer which makes tensors is asked.
+    """
+    first = replace(cases(exercise, seed)[0].request, watch=FACTORIES)
+    if not answer.run(first).forbidden:
+        return None
     for question in one_of_each(cases(exercise, seed), type):
         first = next(tensors(question.case.inputs), None)
         if first is None:

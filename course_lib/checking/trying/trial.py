@@ -1,6 +1,7 @@
 """Try an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,11 +20,13 @@ from course_lib.answers.answer import (
 )
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.process import RemoteAnswer
+from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import ATEN, Watch, without_compiler
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
 from course_lib.checking.trying.forbidden import watched
 
-FLOAT64_TOLERANCE = 1e-9
+# between what a float32 differs by, 1e-8, and what the order of a sum does, 1e-15
+FLOAT64_TOLERANCE = 1e-12
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
@@ -62,13 +65,21 @@ class StandardProperty(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an answer, and the reference's reply where the two are to be equal."""
+    """One call of an answer, and the reference's reply where the two are to be equal.
+
+    `deviation` is how far apart they are, in units of the tolerance.
+    """
 
     case: Case
     reply: Reply
     expected: Reply | None
-    held: bool
+    deviation: float
     scale: tuple[float, float] | None = None
+
+    @property
+    def held(self) -> bool:
+        """Return True if the two are equal, within the tolerance."""
+        return self.deviation <= 1
 
     def changed(self) -> list[int]:
         """List the places of the arguments that this call has changed, where that was looked at."""
@@ -108,7 +119,11 @@ class AnswerRun:
 
     def is_untouched(self) -> bool:
         """Return True if the answer is what the learner was given to begin with."""
-        return self.exercise.is_untouched(self._answer.describe().source or "")
+        return self.exercise.is_untouched(self.source())
+
+    def source(self) -> str:
+        """Return the answer's source, if it can be had."""
+        return self._answer.describe().source or ""
 
     def all(self) -> list[Trial]:
         """Try every property; after a hang, a crash or nonsense the rest are left out."""
@@ -152,6 +167,20 @@ class AnswerRun:
         """Return True if every property holds; the first call that fails is the last."""
         return all(map(self.holds, range(len(self))))
 
+    def deviation(self, enough: float) -> float:
+        """Return the largest deviation of any call, or the first that is `enough`.
+
+        A law of the exercise's own holds or does not: there is nothing between.
+        """
+        largest = 0.0
+        for place in range(len(self._asked)):
+            for call in self.calls(place):
+                largest = max(largest, call.deviation)
+                if largest >= enough:
+                    return largest
+        own = range(len(self._asked), len(self))
+        return largest if all(map(self.holds, own)) else math.inf
+
     def reply(self, question: Question) -> Reply:
         """Ask one more question, which is no part of the trial."""
         if question not in self._known:
@@ -176,8 +205,8 @@ class AnswerRun:
 
     def _call(self, question: Question, trial: Trial) -> Call:
         reply = self._reply(question, trial)
-        held = same_reply(reply, question.expected, self.exercise, question.scale)
-        return Call(question.case, reply, question.expected, held, question.scale)
+        apart = reply_deviation(reply, question.expected, self.exercise, question.scale)
+        return Call(question.case, reply, question.expected, apart, question.scale)
 
     def _reply(self, question: Question, trial: Trial) -> Reply:
         """Ask a question, unless its reply is known by now or comes with a fuller one."""
@@ -191,7 +220,7 @@ class AnswerRun:
     def _ask(self, case: Case, request: Request, trial: Trial) -> Reply:
         reply = self._run(request)
         if reply.error and reply.error.type in ENDED:
-            trial.calls.append(Call(case, reply, None, held=False))
+            trial.calls.append(Call(case, reply, None, math.inf))
             raise _Ended
         return reply
 
@@ -203,7 +232,7 @@ class AnswerRun:
             case = Case("", inputs, build, pieces)
             request = request_for(self.exercise, case, self._seed, **bounds)
             reply = self._ask(case, request, trial)
-            trial.calls.append(Call(case, reply, None, held=reply.error is None))
+            trial.calls.append(Call(case, reply, None, _unequal(reply.error is None)))
             return reply.output
 
         try:
@@ -275,6 +304,7 @@ def _unit_matrix(y: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=256)
+@fresh_settings()
 def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
     reference = InProcess(exercise.reference)
@@ -305,7 +335,9 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
-    kinds, few = one_of_each(values, Tensor.dim), one_of_each(values, type)
+    kinds = one_of_each(values, Tensor.dim)
+    # of few numbers one may come out right by chance
+    few = one_of_each(sorted(values, key=lambda q: -q.case.size), type)
     asked = [StandardProperty("every case gives the right result", 4, values)]
     if gradients:
         asked.append(StandardProperty(GRADIENTS, 2, gradients))
@@ -458,23 +490,35 @@ def is_float(value: Any) -> bool:
 def same_reply(
     a: Reply, b: Reply, exercise: Exercise, scale: tuple[float, float] | None = None
 ) -> bool:
-    """Return True if two answers did the same: output, gradients, changed inputs, exception.
+    """Return True if two answers did the same: see `reply_deviation`."""
+    return reply_deviation(a, b, exercise, scale) <= 1
 
-    With `scale`, output and gradients are divided by it, and held to float32's tolerance.
+
+def reply_deviation(
+    a: Reply, b: Reply, exercise: Exercise, scale: tuple[float, float] | None = None
+) -> float:
+    """Return how far apart two replies are: output, or else gradients, changed inputs, exception.
+
+    With `scale`, output and gradients are divided by it, and held to float32's tolerance. The unit
+    is the tolerance: up to 1 they did the same. What is no number is 0 or infinitely far away.
     """
     if a.error or b.error:
         kinds = [reply.error.type if reply.error else None for reply in (a, b)]
-        return kinds[0] == kinds[1]
+        return _unequal(kinds[0] == kinds[1])
     if scale:
         a, b = _divided(a, scale), _divided(b, scale)
     tolerance, form = exercise.tolerance, exercise.canonical
+    apart = deviation(form(a.output), form(b.output), tolerance)
+    if apart > 1:
+        return apart
     # what the gradient of NaN is depends on how torch computes it
-    numbers = not any(x.isnan().any() for _, x in tensors(a.output))
-    return (
-        same(form(a.output), form(b.output), tolerance)
-        and (not numbers or _same_gradients(a.gradients, b.gradients, 10 * tolerance))
-        and same(a.inputs, b.inputs, 0.0)
-    )
+    if not any(x.isnan().any() for _, x in tensors(a.output)):
+        apart = max(apart, _gradients_deviation(a.gradients, b.gradients, 10 * tolerance))
+    return max(apart, deviation(a.inputs, b.inputs, 0.0))
+
+
+def _unequal(equal: bool) -> float:
+    return 0.0 if equal else math.inf
 
 
 def _divided(reply: Reply, scale: tuple[float, float]) -> Reply:
@@ -486,43 +530,73 @@ def _divided(reply: Reply, scale: tuple[float, float]) -> Reply:
     return replace(reply, output=output, gradients=gradients)
 
 
-def _same_gradients(a: dict | None, b: dict | None, tolerance: float) -> bool:
-    """Return True if gradients are equal; where none flows (None), that is a gradient of zeros."""
+def _gradients_deviation(a: dict | None, b: dict | None, tolerance: float) -> float:
+    """Compare gradients; where none flows (None), that is a gradient of zeros."""
     if a is None or b is None or a.keys() != b.keys():
-        return a is b
+        return _unequal(a is b)
+    largest = 0.0
     for name in a:
         x, y = a[name], b[name]
-        if x is None or y is None:
-            if any(z is not None and z.count_nonzero() > 0 for z in (x, y)):
-                return False
-        elif not same(x, y, tolerance):
-            return False
-    return True
+        if x is not None and y is not None:
+            largest = max(largest, deviation(x, y, tolerance))
+        elif any(z is not None and z.count_nonzero() > 0 for z in (x, y)):
+            return math.inf
+    return largest
 
 
 def same(a: Any, b: Any, tolerance: float) -> bool:
     """Return True if two results are equal: type, shape, dtype, device, and nearly the numbers."""
+    return deviation(a, b, tolerance) <= 1
+
+
+def deviation(a: Any, b: Any, tolerance: float) -> float:
+    """Return how many times the tolerance two results differ by, at most; infinite for the rest.
+
+    Numbers may differ by the tolerance, absolute and again relative to `b`.
+    """
     if isinstance(a, Tensor) and isinstance(b, Tensor):
-        if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
-            return False
-        if a.is_meta or torch.equal(a, b):
-            return True
-        if not a.is_floating_point():
-            return False
-        near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
-        # what nearly always decides, in a quarter of the time that allclose takes
-        if (a - b).abs().amax().item() <= near:
-            return True
-        return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
+        return _tensors_deviation(a, b, tolerance)
     # a whole number is a float too, as Python's annotations have it
     if type(a) is int and type(b) is float:
-        return same(float(a), b, tolerance)
+        return deviation(float(a), b, tolerance)
     if type(a) is not type(b):
-        return False
+        return math.inf
     if isinstance(a, tuple | list):
-        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+        pairs = zip(a, b, strict=False)
+        return _largest(pairs, tolerance) if len(a) == len(b) else math.inf
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
-    if isinstance(a, float):
-        return a == b or abs(a - b) <= tolerance * max(1.0, abs(b))
-    return bool(a == b)
+        pairs = ((a[key], b[key]) for key in a) if a.keys() == b.keys() else [(0, None)]
+        return _largest(pairs, tolerance)
+    if isinstance(a, float) and a != b and tolerance:
+        apart = abs(a - b) / (tolerance * max(1.0, abs(b)))
+        return math.inf if math.isnan(apart) else apart
+    return _unequal(bool(a == b))
+
+
+def _largest(pairs: Iterable[tuple[Any, Any]], tolerance: float) -> float:
+    """Return the largest deviation; what differs in kind is not looked at further."""
+    largest = 0.0
+    for x, y in pairs:
+        largest = max(largest, deviation(x, y, tolerance))
+        if largest == math.inf:
+            break
+    return largest
+
+
+def _tensors_deviation(a: Tensor, b: Tensor, tolerance: float) -> float:
+    if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
+        return math.inf
+    if a.is_meta or torch.equal(a, b):
+        return 0.0
+    near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
+    if not a.is_floating_point():
+        return math.inf
+    if near:
+        # what nearly always decides, in a part of the time that the rest takes
+        apart = ((a - b).abs() / (1 + b.abs())).amax().item() / near
+        if not math.isnan(apart):
+            return apart
+    alike = (a == b) | (a.isnan() & b.isnan())
+    # where nothing may differ, 0 / 0 is a number that differs
+    apart = ((a - b).abs() / (near + near * b.abs())).masked_fill(alike, 0.0)
+    return apart.nan_to_num(nan=math.inf, posinf=math.inf).amax().item()

@@ -129,6 +129,17 @@ def one_peak_and_no_nan(scores, mask=None):
 
 
 @exercise.mistake
+def peak_of_all(scores, mask=None):
+    """The peak was taken over masked scores too: where one of these is far above the others, every
+    exponential that counts is 0. Over which scores is the largest to be found?"""
+    exponentials = (scores - scores.amax(-1, keepdim=True)).exp()
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+@exercise.mistake
 def smallest_subtracted(scores, mask=None):
     """The smallest score was subtracted, so what is left is positive and exp of it overflows. Which
     score leaves nothing above 0?"""

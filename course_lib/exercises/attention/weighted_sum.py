@@ -51,6 +51,13 @@ def weights_transposed(weights, v):
     return weights.mT @ v
 
 
+@exercise.mistake(raises=RuntimeError)
+def values_first(weights, v):
+    """This is v @ weights. A row of the result averages the rows of v, by the weights of one query:
+    which of the two factors has a row for each query?"""
+    return v @ weights
+
+
 @exercise.mistake
 def not_summed(weights, v):
     """The weighted values are all there, and nothing has been summed: each query still has one

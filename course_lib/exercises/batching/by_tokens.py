@@ -39,6 +39,7 @@ def cases(draw: Draw):
     yield "a batch that is exactly full", ([5] * draw.number(5, 9), 15)
     longest = draw.number(3, 9)
     yield "one sentence, as long as a batch", ([longest], longest)
+    yield "no sentence", ([], longest)
 
 
 @exercise.property("every sentence is in exactly one batch")
@@ -181,7 +182,7 @@ def order_of_equals_lost(lengths, most):
     return cut(order, fits)
 
 
-@exercise.mistake
+@exercise.mistake(raises=IndexError)
 def one_size_for_all(lengths, most):
     """All batches got the size that the longest sentence allows. A batch of short sentences may
     hold more of them: what decides about its size?"""

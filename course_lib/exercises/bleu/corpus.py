@@ -70,6 +70,7 @@ def cases(draw: Draw):
             [["a", "c"], *corpus(draw, 3)[1]],
         ),
     )
+    yield "nothing was written", ([[]], [list("abc")])
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
 
 

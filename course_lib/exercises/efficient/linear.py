@@ -42,6 +42,10 @@ def cases(draw: Draw):
     yield "a batch of texts, causal", (*tokens(draw, 2, 5, d_k=4, d_v=3), True)
     q, k, v = tokens(draw, 4, d_k=2, d_v=3)
     yield "large numbers in the tokens", (100 * (1 + q.abs()), 100 * (1 + k.abs()), v)
+    q, k, v = tokens(draw, 3, d_k=2, d_v=4)
+    unread = torch.tensor([[False], [True], [False]])
+    yield "a query whose features are zeros", (q.masked_fill(unread, -300.0), k, v)
+    yield "the same, causal", (q.masked_fill(unread, -300.0), k, v, True)
     yield "two batch dimensions, causal", (*tokens(draw, 3, 2, 4, d_k=5, d_v=2), True)
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3)
 
@@ -96,7 +100,8 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
         sums, keys = pairs.cumsum(-3), k.cumsum(-2)
     found = (q.unsqueeze(-1) * sums).sum(-2)
     normaliser = (q * (total(k) if total else keys)).sum(-1, keepdim=True)
-    return found / (normaliser + small)
+    normaliser = normaliser + small
+    return found / normaliser.masked_fill(normaliser == 0, 1.0)
 
 
 @exercise.mistake(raises=MemoryError)
@@ -241,6 +246,17 @@ def with_softmax(q, k, v, causal=False):
     return scores.softmax(-1) @ v
 
 
+@exercise.mistake
+def nothing_to_divide_by(q, k, v, causal=False):
+    """A query whose features are all zeros gives NaN: 0 / 0. Its row should be zeros."""
+    q, k = phi(q), phi(k)
+    sums, keys = k.mT @ v, k.sum(-2, keepdim=True)
+    if causal:
+        pairs = (k.unsqueeze(-1) * v.unsqueeze(-2)).cumsum(-3)
+        return (q.unsqueeze(-1) * pairs).sum(-2) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
+    return q @ sums / (q * keys).sum(-1, keepdim=True)
+
+
 @exercise.alternative
 def running_sums(q, k, v, causal=False):
     return read(q, k, v, causal)
@@ -251,12 +267,12 @@ def word_by_word(q, k, v, causal=False):
     q, k = (x.clamp(min=0) + x.clamp(max=0).exp() for x in (q, k))
     if not causal:
         weights = q @ k.sum(-2).unsqueeze(-1)
-        return q @ (k.mT @ v) / weights
+        return q @ (k.mT @ v) / weights.where(weights > 0, 1.0)
     sums, total, found = 0, 0, []
     for i in range(q.shape[-2]):
         sums = sums + k[..., i, :, None] * v[..., i, None, :]
         total = total + k[..., i, :]
         row = torch.einsum("...d,...dv->...v", q[..., i, :], sums)
         weights = (q[..., i, :] * total).sum(-1, keepdim=True)
-        found.append(row / weights)
+        found.append(row / weights.where(weights > 0, 1.0))
     return torch.stack(found, dim=-2)

@@ -30,6 +30,10 @@ def cases(draw: Draw):
     yield "as many directions as numbers", (draw.normal(20, 3), draw.normal(3, 3))
     yield "one direction and its opposite", (draw.normal(6, 3), draw.normal(3, 1))
     yield "nine tokens, four directions", (draw.normal(9, 5), draw.normal(5, 4))
+    yield (
+        "a token of zeros",
+        (draw.normal(4, 3) * torch.tensor([[1], [0], [1], [1]]), draw.normal(3, 2)),
+    )
     yield "one token", (draw.normal(1, 2), draw.normal(2, 3))
     yield "a batch of texts", (draw.normal(2, 7, 4), draw.normal(4, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6))

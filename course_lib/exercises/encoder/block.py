@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
+from course_lib.answers.answer import Misfit
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
@@ -154,28 +155,28 @@ def one_head(self, attention, d_model, heads):
     return attention(d_model, 1)
 
 
-@exercise.mistake(step="think", raises=RuntimeError)
+@exercise.mistake(step="think", raises=Misfit)
 def hidden_as_wide_as_a_word(self, feed_forward, d_model, d_ff):
     """The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward`
     want?"""
     return feed_forward(d_model, d_model)
 
 
-@exercise.mistake(step="think", raises=RuntimeError)
+@exercise.mistake(step="think", raises=Misfit)
 def sizes_exchanged(self, feed_forward, d_model, d_ff):
     """d_model and d_ff have changed places in the network. Which size comes in, and which is the
     hidden one?"""
     return feed_forward(d_ff, d_model)
 
 
-@exercise.mistake(step="look", raises=RuntimeError)
+@exercise.mistake(step="look", raises=Misfit)
 def own_attention(self, attention, d_model, heads):
     """`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A
     real model will hand over its own: what do you call to make the layer?"""
     return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
 
 
-@exercise.mistake(step="think", raises=RuntimeError)
+@exercise.mistake(step="think", raises=Misfit)
 def own_network(self, feed_forward, d_model, d_ff):
     """`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A
     real model will hand over its own: what do you call to make the network?"""

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from course_lib.answers.answer import Misfit
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.swiglu import SwiGLU
 
@@ -136,7 +137,7 @@ def gate_forgotten(self, gate, other):
     return other
 
 
-@exercise.mistake(step="__init__", raises=RuntimeError)
+@exercise.mistake(step="__init__", raises=Misfit)
 def with_biases(self, d_model, d_ff):
     """The matrices have biases. `nn.Linear` makes one unless it is told not to: which argument says
     so?"""
@@ -145,7 +146,7 @@ def with_biases(self, d_model, d_ff):
     self.w_3 = nn.Linear(d_model, d_ff)
 
 
-@exercise.mistake(raises=RuntimeError)
+@exercise.mistake(raises=Misfit)
 class NamesExchanged(InSteps):
     """`w_2` and `w_3` have changed places. By their names the weights of a model are copied: w_1
     and w_3 read x, and w_2 returns to d_model."""
@@ -160,14 +161,14 @@ class NamesExchanged(InSteps):
         return self.w_3(F.silu(self.w_1(x)) * self.w_2(x))
 
 
-@exercise.mistake(step="__init__", raises=RuntimeError)
+@exercise.mistake(step="__init__", raises=Misfit)
 def hidden_as_wide_as_a_token(self, d_model, d_ff):
     """d_ff changes nothing: the hidden layer is as wide as a token. Which of the sizes belongs to
     which side of each matrix?"""
     InSteps.__init__(self, d_model, d_model)
 
 
-@exercise.mistake(raises=RuntimeError)
+@exercise.mistake(raises=Misfit)
 class BareParameters(InSteps):
     """The parameters are bare tensors, and the weights of a model come by the names `w_1.weight`
     and so on. Which module of torch's holds a matrix under the name `weight`?"""

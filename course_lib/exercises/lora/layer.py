@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from course_lib.answers.answer import Misfit
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.lora import LowRankLinear
@@ -257,7 +258,7 @@ def drawn_above_zero(self, rank, d_in):
     return torch.rand(rank, d_in)
 
 
-@exercise.mistake(raises=RuntimeError)
+@exercise.mistake(raises=Misfit)
 class ShapesTurned(InSteps):
     """`a` is (d_in, rank) and `b` is (rank, d_out). Both are to be stored as `nn.Linear` stores its
     weight, outputs first: `a` as (rank, d_in), `b` as (d_out, rank)."""
@@ -269,7 +270,7 @@ class ShapesTurned(InSteps):
         return torch.zeros(rank, d_out)
 
 
-@exercise.mistake(raises=RuntimeError)
+@exercise.mistake(raises=Misfit)
 class NamesExchanged(InSteps):
     """`a` and `b` have changed places: x meets `a` first, which goes down to the rank, and `b` goes
     up to d_out. By these names the trained matrices are saved."""
@@ -281,7 +282,7 @@ class NamesExchanged(InSteps):
         return InSteps.drawn(self, rank, self.linear.in_features)
 
 
-@exercise.mistake(raises=(RuntimeError, AttributeError))
+@exercise.mistake(raises=(Misfit, AttributeError))
 class NoParameters(InSteps):
     """`a` and `b` are no parameters of this layer. A plain tensor is seen by no optimizer, and an
     `nn.Linear` of its own keeps its parameter under another name: make both by `nn.Parameter`."""

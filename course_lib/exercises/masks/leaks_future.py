@@ -30,7 +30,6 @@ exercise = Exercise(
         f"10 * {DRAWN} -> 10 / {DRAWN}",
         "10 -> 9",
         "10 -> 11",
-        "-far -> far",
         # and so are the numbers that are drawn
         "0 -> 1",
         "0 -> -1",
@@ -55,6 +54,9 @@ def cases(draw: Draw):
     second[0] *= -1
     yield "a leak in the second sentence alone", (Probe("opened_by_first_word"), second)
     yield "a leak in the last column alone", (Probe("mean_in_last_column"), draw.normal(4, 3))
+    low = -0.01 * draw.normal(4, 3).abs() - 0.01
+    yield "a leak that only moving up shows", (Probe("next_above_zero", (1,)), low)
+    yield "a leak that only moving down shows", (Probe("next_above_zero", (-1,)), -low)
     yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
     yield "tokens of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
     yield "as many tokens as each has numbers", (Probe("ahead", (1,)), draw.normal(4, 4))
@@ -87,9 +89,13 @@ def single_leaks(answer, draw: Draw):
 
 def moved_by(layer, x, word):
     """Tell which numbers of the states move when one token does."""
-    changed = x.clone()
-    changed[..., word, :] = torch.randn_like(x[..., word, :])
-    return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6, equal_nan=True)
+    far, before = torch.zeros_like(x), layer(x)
+    far[..., word, :] = 10 + torch.rand_like(x[..., word, :])
+    up, down = (
+        ~torch.isclose(layer(x + step), before, rtol=1e-4, atol=1e-6, equal_nan=True)
+        for step in (far, -far)
+    )
+    return up | down
 
 
 def at_positions(moved):
@@ -341,8 +347,10 @@ def all_at_once(layer, x):
     return moved[:-1].nonzero().flatten().tolist()
 
 
-@exercise.alternative
+@exercise.mistake
 def by_gradients(layer, x):
+    """A gradient tells of steps so small that nothing else changes: behind a ReLU that is closed it
+    is 0, whatever a token far away would open. How far is a token to be moved?"""
     leaks = []
     for i in range(x.shape[-2]):
         words = x.detach().clone().requires_grad_()
@@ -357,9 +365,9 @@ def by_gradients(layer, x):
 def all_later_words_replaced(layer, x):
     before = layer(x)
 
-    def leaks(i):
-        later = torch.randn_like(x[..., i + 1 :, :])
+    def leaks(i, sign):
+        later = sign * (10 + torch.rand_like(x[..., i + 1 :, :]))
         state = layer(torch.cat([x[..., : i + 1, :], later], dim=-2))[..., i, :]
         return not torch.allclose(state, before[..., i, :], atol=1e-5, equal_nan=True)
 
-    return [i for i in range(x.shape[-2] - 1) if leaks(i)]
+    return [i for i in range(x.shape[-2] - 1) if leaks(i, 1) or leaks(i, -1)]

@@ -27,6 +27,7 @@ def cases(draw: Draw):
     yield "one text", (torch.zeros(draw.number(3, 9)).long(),)
     yield "each token a text of its own", (torch.arange(draw.number(3, 9)),)
     yield "numbers in any order", (torch.tensor([4, 4, 1, 1, 1, 9]),)
+    yield "a text that goes on after another", (torch.tensor([2, 7, 2, 2, 7]),)
     yield "one token", (torch.tensor([3]),)
     yield "a batch of lines", (draw.integers(0, 3, 4, 7).sort(-1).values,)
     yield "two batch dimensions", (draw.integers(0, 3, 2, 3, 5).sort(-1).values,)

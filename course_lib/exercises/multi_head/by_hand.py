@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.preferred_tokens import preferred
+from course_lib.checking.preferred_tokens import in_one_dtype, preferred
 from course_lib.multi_head import merge_heads, pair_weights, split_heads
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -29,9 +29,9 @@ def roles(matrices, own, wanted, numbers):
     def projected(w):
         # a one-hot vector times a matrix is a row of the matrix
         first, second = wanted.unbind(-1)
-        return w[own] + w[n + first] + w[2 * n + second] + numbers * w[-1]
+        return w[own] + w[n + first] + w[2 * n + second] + numbers.to(w) * w[-1]
 
-    return [split_heads(projected(w.double()), 2) for w in matrices]
+    return [split_heads(projected(w), 2) for w in matrices]
 
 
 def behaviour(matrices):
@@ -49,8 +49,12 @@ def behaviour(matrices):
     if len(w_q) != 3 * names + 1 or w_v.shape != (len(w_q), 2) or w_o.shape != (2, 2):
         return [0, "shapes that do not fit the tokens"]
     own, wanted, numbers = sentence(names)
-    q, k, v = roles(matrices[:3], own, wanted, numbers)
-    found = merge_heads(scaled_dot_product_attention(q, k, v)) @ w_o.double()
+    *matrices, w_o = in_one_dtype(matrices)
+    q, k, v = roles(matrices, own, wanted, numbers)
+    heads = scaled_dot_product_attention(q, k, v)
+    found = (merge_heads(heads) @ w_o).double()
+    if found.isnan().any():
+        return [names, "NaN: numbers too large for their dtype"]
     one, two = numbers[own.argsort()[wanted]].squeeze(-1).unbind(-1)
     itself = numbers.squeeze(-1)
     named = {
@@ -62,23 +66,40 @@ def behaviour(matrices):
         "the sum of both, twice": (one + two,) * 2,
         "its own number twice": (itself, itself),
     }
-    same = (
-        name
-        for name, pair in named.items()
-        if torch.allclose(found, torch.stack(pair, -1), atol=2e-3)
-    )
+    same = (name for name, pair in named.items() if _near(found, torch.stack(pair, -1)))
     if known := next(same, None):
         return [names, known]
-    preferred = [_preferred(scores, own, wanted) for scores in q @ k.mT]
-    return [names, f"other numbers, of {' and '.join(preferred)}"]
+    q, k, v = (x.double() for x in (q, k, v))
+    asked = scaled_dot_product_attention(q, k, numbers.expand_as(v))
+    told = [
+        f"{_part(v[head], numbers)} of {_preferred(q[head] @ k[head].mT, own, wanted)}{mixed}"
+        for head in (0, 1)
+        for mixed in ["" if any(_near(asked[head, :, 0], x) for x in (one, two)) else ", mixed"]
+    ]
+    mixing = "" if torch.equal(w_o, torch.eye(2).to(w_o)) else f", mixed by w_o {w_o.tolist()}"
+    return [names, f"{' and '.join(told)}{mixing}"]
+
+
+def _near(one, other):
+    return torch.allclose(one, other, atol=2e-3)
+
+
+def _part(values, numbers):
+    """Name what of a token a head's values are."""
+    factor = (values / numbers).mean()
+    if not _near(values, factor * numbers):
+        return "another part"
+    return "the number" if _near(factor, factor.new_ones(())) else f"{factor:.3g} times the number"
 
 
 def _preferred(scores, own, wanted):
     """Name the tokens that the scores prefer."""
-    first, second = (who.unsqueeze(-1) == own for who in wanted.unbind(-1))
+    (one, first), (two, second) = ((who, who.unsqueeze(-1) == own) for who in wanted.unbind(-1))
     named = {
-        "the first, mixed": first,
-        "the second, mixed": second,
+        "the first": first,
+        "the second": second,
+        "those that want the same first": one.unsqueeze(-1) == one,
+        "those that want the same second": two.unsqueeze(-1) == two,
         "itself": own.unsqueeze(-1) == own,
         "those that want it first": first.mT,
         "those that want it second": second.mT,

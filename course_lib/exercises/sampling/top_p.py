@@ -38,6 +38,7 @@ def cases(draw: Draw):
     yield "large logits", (200 + spread(draw, 3, 5), 0.7)
     yield "two batch dimensions", (spread(draw, 2, 3, 6), 0.8)
     yield "a small p keeps one", (spread(draw, 3, 4), 0.01)
+    yield "the smallest p keeps one", (spread(draw, 3, 4), 1e-30)
     yield "p = 1 keeps all", (spread(draw, 6), 1.0)
     yield "half of four equals", (draw.normal(2, 1).expand(2, 4).contiguous(), 0.5)
     yield "a little more than half of four equals", (torch.zeros(4), 0.55)

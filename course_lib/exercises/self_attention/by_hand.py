@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.preferred_tokens import preferred
+from course_lib.checking.preferred_tokens import in_one_dtype, preferred
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
 FLOATS = (torch.float32, torch.float64)
@@ -24,7 +24,7 @@ def roles(matrices, own, wanted, numbers):
     """Return the queries, keys and values that these matrices make of a sentence."""
     names = len(own)
     # a one-hot vector times a matrix is a row of the matrix
-    return [w[own] + w[names + wanted] + numbers * w[-1] for w in matrices]
+    return [w[own] + w[names + wanted] + numbers.to(w) * w[-1] for w in matrices]
 
 
 def right(own, wanted, numbers):
@@ -55,10 +55,13 @@ def behaviour(matrices):
     if len(w_q) < 3 or len(w_q) % 2 == 0 or w_v.shape != (len(w_q), 1):
         return [0, "shapes that do not fit the tokens"]
     own, wanted, numbers = sentence(len(w_q) // 2)
-    q, k, v = roles([w.double() for w in matrices], own, wanted, numbers.double())
-    fetched, expected = scaled_dot_product_attention(q, k, v), right(own, wanted, numbers)
+    q, k, v = roles(in_one_dtype(matrices), own, wanted, numbers)
+    fetched, expected = scaled_dot_product_attention(q, k, v).double(), right(own, wanted, numbers)
+    if fetched.isnan().any():
+        return [len(own), "NaN: numbers too large for their dtype"]
     if torch.allclose(fetched, expected, atol=2e-3):
         return [len(own), FOUND]
+    q, k, v = (x.double() for x in (q, k, v))
     ratio = v / numbers.double()
     part = "another part"
     if v.any() and torch.allclose(ratio, ratio[0], rtol=1e-3):

@@ -49,8 +49,8 @@ def cases(draw: Draw):
 @exercise.property("50,000 tokens take at most 600 operations of torch, and are right", points=3)
 def few_rounds(answer, draw: Draw):
     a, b = 1 - draw.normal(LONG, 2).abs().clamp(max=1), draw.normal(LONG, 2)
-    # Python's lists count too
-    found = answer(a, b, max_calls=CALLS, max_numel=2 * LONG)
+    # Python's lists count too; what is padded may be twice as long
+    found = answer(a, b, max_calls=CALLS, max_numel=4 * LONG)
     return torch.allclose(found, parallel_scan(a, b), atol=1e-4)
 
 
@@ -148,6 +148,17 @@ def with_halves(a, b):
         b = torch.cat([b[..., :reach, :], joined], dim=-2)
         a = torch.cat([a[..., :reach, :], a[..., reach:, :] * a[..., :-reach, :]], dim=-2)
         reach += reach
+    return b
+
+
+@exercise.alternative
+def padded_then_cut(a, b):
+    n, reach = a.shape[-2], 1
+    while reach < n:
+        before_a, before_b = (
+            F.pad(x, (0, 0, reach, 0), value=value)[..., :n, :] for x, value in ((a, 1.0), (b, 0.0))
+        )
+        a, b, reach = a * before_a, a * before_b + b, 2 * reach
     return b
 
 

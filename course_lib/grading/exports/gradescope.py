@@ -39,8 +39,9 @@ TRUST="no"
 bin="$AUTOGRADER/venv/bin"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/submissions"
-cp -RPp "$AUTOGRADER/submission" "$work/submissions/student"
+# as nbgrader has it, where no name is guessed at
+mkdir -p "$work/submissions/submitted"
+cp -RPp "$AUTOGRADER/submission" "$work/submissions/submitted/student"
 
 grade() {
   "$bin/course" grade "$work/submissions" --out "$work/grades" --lesson @lesson@ --jobs 1 "$@"
@@ -75,7 +76,7 @@ README = """\
 
 1. Make a programming assignment of {points} points, choose the newest Ubuntu as its base image,
    and upload `autograder.zip`.
-2. Students hand in `{stem}.ipynb`.
+2. Students hand in `{stem}.ipynb`. {packages}
 3. Try it with a notebook of your own before the students do: "Run autograder" shows what the
    grader prints, the level of isolation among it.
 
@@ -108,7 +109,9 @@ BEGINNING = (1980, 1, 1, 0, 0, 0)  # of time, for zip files: the same course giv
 def files(lesson: str) -> dict[str, str | bytes]:
     """Return the archive and its page by their paths. Raises LookupError."""
     stem, points = release.stem(lesson), release.points(lesson)
-    readme = README.format(lesson=lesson, stem=stem, points=points)
+    readme = README.format(
+        lesson=lesson, stem=stem, points=points, packages=release.PACKAGES_OF_ANSWERS
+    )
     return {"README.md": readme, "autograder.zip": _archive(lesson, readme)}
 
 

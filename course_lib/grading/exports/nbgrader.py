@@ -51,6 +51,10 @@ nbgrader runs the notebook as it stands: an answer that calls a wrong one is jud
 one, and loses points for it. `course grade` judges it on the library's, so that a mistake costs
 its points once.
 
+## What an answer may use
+
+{packages} Here it may use whatever is installed.
+
 ## What is not protected
 
 nbgrader runs students' code and the checks in one process, as the user who started it. So a
@@ -72,7 +76,7 @@ def files(lesson: str) -> dict[str, str]:
     """Return the files of a course folder by their paths. Raises LookupError."""
     stem = release.stem(lesson)
     return {
-        "README.md": README.format(lesson=lesson, stem=stem),
+        "README.md": README.format(lesson=lesson, stem=stem, packages=release.PACKAGES_OF_ANSWERS),
         "nbgrader_config.py": CONFIG,
         f"source/{stem}/{stem}.ipynb": release.notebook(lesson, _exercise, _other),
     }

@@ -61,6 +61,10 @@ otter runs the notebook as it stands: an answer that calls a wrong one is judged
 one, and loses points for it. `course grade` judges it on the library's, so that a mistake costs
 its points once.
 
+## What an answer may use
+
+{packages} Here it may use whatever is installed.
+
 ## What is not protected
 
 otter runs students' code and the checks in one process. So a student's code can
@@ -86,7 +90,7 @@ def files(lesson: str) -> dict[str, str]:
         for exercise_id in exercises_of([lesson])
     }
     return {
-        "README.md": README.format(lesson=lesson, stem=stem),
+        "README.md": README.format(lesson=lesson, stem=stem, packages=release.PACKAGES_OF_ANSWERS),
         "otter_config.json": json.dumps({"show_stdout": False}, indent=1) + "\n",
         f"{stem}.ipynb": release.notebook(lesson, _exercise, lambda cell: [cell], first),
         **tests,

@@ -18,17 +18,22 @@ from course_lib.checking.verdict import max_points
 from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import without_installation, without_solution_links
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, without, without_solution_links
 from course_lib.grading.judging.rules import exercises_of
+from course_lib.grading.judging.sandbox_files import PACKAGES
 
 SECTION = "## "
+PACKAGES_OF_ANSWERS = (
+    f"Where `course grade` judges it, an answer may use\n{', '.join(PACKAGES[:-1])} and "
+    f"{PACKAGES[-1]}, and Python's own modules."
+)
 NOTE = "These are the lesson's exercises. What it shows between them stands in its own notebook."
 Cells = Iterable[NotebookNode]
 
 
 def stem(lesson: str) -> str:
     """Return the name of a page's notebook. Raises LookupError where it has no exercises."""
-    return _path(lesson).stem
+    return path(lesson).stem
 
 
 def points(lesson: str) -> int:
@@ -53,9 +58,9 @@ def notebook(
     code; `other(cell)` those for one of text, imports or a given component; `first` go before all.
     Raises LookupError.
     """
-    whole = nbformat.read(_path(lesson), as_version=4)
+    whole = nbformat.read(path(lesson), as_version=4)
     without_solution_links(whole)
-    without_installation(whole)
+    without(whole, INSTALLATION, HOW_TO_RUN)
     cells = [*first]
     for cell in _kept(whole.cells):
         exercise_id = ipynb.exercise(cell)
@@ -66,7 +71,8 @@ def notebook(
     return nbformat.writes(made) + "\n"
 
 
-def _path(lesson: str) -> Path:
+def path(lesson: str) -> Path:
+    """Return the notebook of a page. Raises LookupError where it has no exercises."""
     exercises_of([lesson])
     file = page_files().get(lesson)
     path = ROOT / "notebooks" / (notebook_of(file) if file else "")

@@ -14,6 +14,8 @@ import httpx
 
 from course_lib.grading.gradebooks.template import FilledTemplate, grades, numbered
 from course_lib.grading.marks.schema import Results
+from course_lib.grading.reports.shared.statistics import to_be_marked
+from course_lib.grading.reports.shared.text import count
 
 SECONDS = 30
 PAGES = 100  # of students, a hundred each
@@ -148,6 +150,10 @@ def plan(
     server: Canvas | Moodle, results: Results, scale: float | None
 ) -> tuple[list[Grade], FilledTemplate]:
     """Return what would be sent, and what is to be known of it. Raises Refused."""
+    if waiting := to_be_marked(results):
+        raise Refused(
+            f"{count(waiting, 'answer')} to be marked by hand: nothing is sent before that."
+        )
     filled = FilledTemplate(server.name)
     try:
         students = list(server.students())

@@ -6,12 +6,13 @@ from course_lib.grading.gradebooks.template import (
     FilledTemplate,
     Template,
     grades,
+    name_key,
     numbered,
     positive,
 )
 from course_lib.grading.marks.schema import Results
 
-IDENTIFIERS = ("ID", "SIS Login ID", "SIS User ID", "Student")
+IDENTIFIERS = ("id", "sis login id", "sis user id", "student")
 
 
 def fill(
@@ -25,13 +26,13 @@ def fill(
     gradebook of Canvas, or has no such column.
     """
     table = Template(template)
-    if not {"Student", "ID"} <= set(table.head):
+    if not {"student", "id"} <= set(table.head):
         raise ValueError(
             "This is no gradebook of Canvas: it needs the columns Student and ID in its first row."
         )
-    column, filled = _column(table.head, assignment), FilledTemplate("Canvas")
+    column, filled = _column(table.names, assignment), FilledTemplate("Canvas")
     places = [table.head.index(name) for name in IDENTIFIERS if name in table.head]
-    name, number_column = table.head.index("Student"), table.head.index("ID")
+    name, number_column = table.head.index("student"), table.head.index("id")
     rows = {}
     for row in range(1, len(table.rows)):
         if number := table.read(row, number_column):
@@ -40,7 +41,7 @@ def fill(
     possible = [
         positive(table.read(row, column))
         for row in range(1, len(table.rows))
-        if table.read(row, name) == "Points Possible"
+        if table.read(row, name).lower() == "points possible"
     ]
     for row, grade, _ in grades(results, rows, next(iter(possible), None), scale, filled):
         table.write(row, column, grade)
@@ -48,11 +49,12 @@ def fill(
     return filled
 
 
-def _column(head: list[str], assignment: str) -> int:
-    names = {i: re.fullmatch(r"(.*) \(\d+\)", name) for i, name in enumerate(head)}
-    wanted = [i for i, match in names.items() if match and assignment in (match[0], match[1])]
+def _column(names: list[str], assignment: str) -> int:
+    found = {i: re.fullmatch(r"(.*) \(\d+\)", name) for i, name in enumerate(names)}
+    meant = name_key(assignment)
+    wanted = [i for i, x in found.items() if x and meant in map(name_key, (x[0], x[1]))]
     if len(wanted) == 1:
         return wanted[0]
-    assignments = ", ".join(match[0] for match in names.values() if match) or "none"
+    assignments = ", ".join(match[0] for match in found.values() if match) or "none"
     which = "several columns" if wanted else "no column"
     raise ValueError(f"There is {which} {assignment!r}; the assignments are: {assignments}.")

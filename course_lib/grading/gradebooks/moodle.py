@@ -11,7 +11,7 @@ from course_lib.grading.gradebooks.template import (
 )
 from course_lib.grading.marks.schema import Results
 
-IDENTIFIERS = ("Identifier", "Full name", "Email address", "ID number", "Username")
+IDENTIFIERS = ("identifier", "full name", "email address", "id number", "username")
 
 
 def fill(results: Results, template: str, scale: float | None = None) -> FilledTemplate:
@@ -24,7 +24,7 @@ def fill(results: Results, template: str, scale: float | None = None) -> FilledT
     """
     table = Template(template)
     place = {name: i for i, name in enumerate(table.head)}
-    if not {"Identifier", "Grade"} <= set(place):
+    if not {"identifier", "grade"} <= set(place):
         raise ValueError(
             "This is no grading worksheet of Moodle: it needs the columns Identifier and Grade; "
             "download it with Moodle's language set to English."
@@ -33,27 +33,28 @@ def fill(results: Results, template: str, scale: float | None = None) -> FilledT
     rows = {
         row: (_label(table, place, row), _keys(table, place, row))
         for row in range(1, len(table.rows))
-        if table.read(row, place["Identifier"])
+        if table.read(row, place["identifier"])
     }
-    possible = [positive(table.read(row, place.get("Maximum Grade", -1))) for row in rows]
+    most = place.get("maximum grade")
+    possible = [positive(table.read(row, most)) for row in rows if most is not None]
     for row, grade, why in grades(results, rows, next(iter(possible), None), scale, filled):
-        table.write(row, place["Grade"], grade)
-        if "Feedback comments" in place:
-            table.write(row, place["Feedback comments"], _html(why))
+        table.write(row, place["grade"], grade)
+        if "feedback comments" in place:
+            table.write(row, place["feedback comments"], _html(why))
     filled.text = table.text()
     return filled
 
 
 def _keys(table: Template, place: dict[str, int], row: int) -> set[str]:
     keys = {table.read(row, place[name]) for name in IDENTIFIERS if name in place}
-    identifier = table.read(row, place["Identifier"])
+    identifier = table.read(row, place["identifier"])
     number = identifier.removeprefix("Participant").strip()
     return (keys | {number, numbered(identifier)}) - {""}
 
 
 def _label(table: Template, place: dict[str, int], row: int) -> str:
-    identifier = table.read(row, place["Identifier"])
-    name = table.read(row, place["Full name"]) if "Full name" in place else ""
+    identifier = table.read(row, place["identifier"])
+    name = table.read(row, place["full name"]) if "full name" in place else ""
     return f"{name} ({identifier})" if name else identifier
 
 

@@ -1,9 +1,11 @@
 """A gradebook that the instructor exported: some cells are filled, all else keeps its bytes."""
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.statistics import exercise_title, graded
@@ -60,7 +62,9 @@ class Template:
             if not part[2]:
                 break
         self.rows.pop()
-        self.head = [self.read(0, i) for i in range(len(self.rows[0]))] if self.rows else []
+        written = [self.read(0, i) for i in range(len(self.rows[0]))] if self.rows else []
+        self.names = written  # of the columns
+        self.head = [name.lower() for name in written]  # the same, as they are looked for
 
     def read(self, row: int, column: int) -> str:
         """Return what a cell says, without quotes and the space around it."""
@@ -99,6 +103,10 @@ def grades(
         submissions[submission["student"]].append(submission)
     most = max((sum(x["max_score"] for x in own) for own in submissions.values()), default=0)
     worth = _factor(most, possible, scale, filled)
+    if results.get("missing") == "zero":
+        nothing = [x for x in results["submissions"] if x["status"] in ("unreadable", "missing")]
+        for submission in nothing:
+            submissions.setdefault(submission["student"], [submission])
     for student, row in _match(rows, submissions, filled).items():
         own = submissions[student]
         yield row, number(worth * sum(x["score"] for x in own)), _feedback(own, worth)
@@ -109,20 +117,21 @@ def grades(
 def _factor(
     most: float, possible: float | None, scale: float | None, filled: FilledTemplate
 ) -> float:
-    """Return what scores are multiplied by to be a gradebook's, and remark on it."""
+    """Return what scores are multiplied by to be a gradebook's, and remark on it.
+
+    Raises ValueError where nobody says how many points there are.
+    """
     gradebook, wanted = filled.gradebook, scale or possible
+    if not wanted:
+        raise ValueError(
+            f"{gradebook} does not say how many points this assignment has: --scale does."
+        )
     if scale and possible and scale != possible:
         filled.remarks.append(
             f"{gradebook} has {number(possible)} points for this assignment, and --scale says "
             f"{number(scale)}."
         )
     if not most or wanted == most:
-        return 1.0
-    if not wanted:
-        filled.remarks.append(
-            f"{gradebook} does not say how many points this assignment has: the scores are of "
-            f"{number(most)}."
-        )
         return 1.0
     filled.remarks.append(
         f"Scaled: {number(most)} points of these results are {number(wanted)} in {gradebook}."
@@ -161,8 +170,10 @@ def _feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
             points = f"{number(verdict['points'])} of {number(verdict['max_points'])} points"
             title = exercise_title(exercise_id)
             lines.append(f"{title}: {verdict['status']}, {points}. {verdict['message']}")
-            if failed := [x["sentence"] for x in verdict.get("properties", []) if not x["held"]]:
-                lines.append(f"Does not hold yet: {'; '.join(failed)}.")
+            properties = verdict.get("properties", [])
+            for held, said in {False: "Does not hold yet", None: "Not tried"}.items():
+                if found := [x["sentence"] for x in properties if x["held"] is held]:
+                    lines.append(f"{said}: {'; '.join(found)}.")
     return [one_line(line) for line in lines]
 
 
@@ -203,5 +214,11 @@ def numbered(number: str) -> str:
 
 def rows_of(student: str, number: str, keys: dict[int, set[str]]) -> list[int]:
     """Find the rows that know a student: by the number that a platform gave, or as written."""
-    wanted = numbered(number) if number else student
-    return [row for row in keys if wanted in keys[row]]
+    wanted = name_key(numbered(number) if number else student)
+    return [row for row in keys if wanted in map(name_key, keys[row])]
+
+
+@cache
+def name_key(name: str) -> str:
+    """Return what is the same for all writings of a name, whatever program wrote it."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()

@@ -17,9 +17,9 @@ MOST = 20
 REACH_ANYTHING = frozenset(
     "abc.ABCMeta ast builtins code codeop course_lib.answers course_lib.checking course_lib.grading"
     " ctypes"
-    " dataclasses.make_dataclass dis gc importlib inspect io linecache marshal multiprocessing"
+    " dataclasses.make_dataclass dis gc importlib inspect io linecache marshal"
     " operator.attrgetter operator.methodcaller os pathlib pickle pkgutil pydoc runpy socket"
-    " string.Formatter subprocess symtable sys threading timeit torch.CompilationUnit torch.classes"
+    " string.Formatter subprocess symtable sys timeit torch.CompilationUnit torch.classes"
     " torch.fx torch.hub torch.jit.CompilationUnit torch.library torch.load torch.ops"
     " torch.overrides torch.package torch.utils.cpp_extension traceback types typing.ForwardRef"
     " typing.get_args typing.get_type_hints unittest".split()

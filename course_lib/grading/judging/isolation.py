@@ -26,10 +26,16 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 START_SECONDS = 120  # for Python and torch to load, on a busy machine too
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+    "OMP_THREAD_LIMIT": "1",  # an answer may ask for more, and there are no threads
     "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg", "LANG": "C.UTF-8",
     "HOME": "/",
 }  # fmt: skip
 DEVICES = ("/dev/null", "/dev/urandom")  # torch draws its seeds from the second
+
+
+AS_ROOT = (
+    "you are root, whom the kernel lets do more than the sandbox takes away: be somebody else."
+)
 
 
 class CannotGrade(Exception):
@@ -38,6 +44,11 @@ class CannotGrade(Exception):
 
 class NoIsolation(CannotGrade):
     """A level that this machine does not offer."""
+
+
+def is_root() -> bool:
+    """Tell whether this process is root's."""
+    return os.name == "posix" and os.geteuid() == 0
 
 
 def fix(level: Level) -> str:

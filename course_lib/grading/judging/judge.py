@@ -11,6 +11,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, Flag, P
 from course_lib.grading.marks.words import in_words
 
 MOST_NAMES = 20
+HERE = sys.version_info[:2]
 STATEMENTS = 3  # of a shorter answer, everybody's is the same
 LONGEST_SOURCE = 20_000
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
@@ -107,6 +109,10 @@ class Judge:
         }
         if words := in_words(notebook):
             entry["words"] = words
+        if newer := _newer_python(notebook):
+            entry["python"] = newer
+            said = f"Written with Python {newer}; this grader's is {HERE[0]}.{HERE[1]}."
+            entry["message"] = plain(f"{said} {entry['message']}")
         return entry
 
     def _verdict(self, attempt: Attempt) -> Verdict:
@@ -179,6 +185,15 @@ class Judge:
         if case := _case(judged):
             result["case"] = case
         return result
+
+
+def _newer_python(notebook: dict) -> str | None:
+    """Return the version of Python that a notebook was run with, where this one is older."""
+    metadata = notebook.get("metadata")
+    language = metadata.get("language_info") if isinstance(metadata, dict) else None
+    written = language.get("version") if isinstance(language, dict) else None
+    found = re.match(r"(3)\.(\d{1,3})(?!\d)", written) if isinstance(written, str) else None
+    return found[0] if found and (int(found[1]), int(found[2])) > HERE else None
 
 
 def _flags(attempt: Attempt) -> list[Flag]:

@@ -1,9 +1,16 @@
 """The rules of a grade: all that decides it beside the notebook."""
 
+import hashlib
+import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 
-from course_lib.checking.catalogue import ids, outline
+import course_lib
+from course_lib.checking.catalogue import ids, module, outline
 from course_lib.grading.judging.isolation import Level
 
 SECONDS = 20  # for all that an exercise asks of an answer
@@ -16,7 +23,8 @@ class Rules:
 
     `exercises` are ids, or empty for those of each notebook's lesson; `points` replaces an
     exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`;
-    with `strict` an answer that is flagged has no points.
+    with `strict` an answer that is flagged has no points. `versions` are fingerprints of what
+    judges: of each exercise's file, and of the rest.
     """
 
     level: Level
@@ -26,6 +34,43 @@ class Rules:
     seconds: int = SECONDS
     memory: int = MEMORY
     strict: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def differing(self, other: "Rules") -> str:
+        """Say in which rules two runs differ, as part of a sentence."""
+        one, two = asdict(self), asdict(other)
+        options = [name for name in one if name != "versions" and one[name] != two[name]]
+        both = {*self.versions.items()} ^ {*other.versions.items()}
+        parts = [f"other options ({', '.join(options)})"] if options else []
+        parts += [f"another version of {name}" for name in sorted({name for name, _ in both})[:3]]
+        return " and ".join(parts)
+
+
+def versions() -> dict[str, str]:
+    """Return a fingerprint of each exercise's file, and one of all else that judges."""
+    found = {x: _fingerprint([file]) for x in ids() if (file := _file(x))}
+    own = Path(course_lib.__file__).parent
+    rest = sorted(x for x in own.rglob("*.py") if not x.is_relative_to(own / "exercises"))
+    packages = [f"{name} {version(name)}" for name in ("torch", "numpy", "einops")]
+    return found | {"the course": _fingerprint(rest, "\n".join([sys.version, *packages]).encode())}
+
+
+def _file(exercise_id: str) -> Path | None:
+    """Find the file of an exercise, without loading it."""
+    package, topic, name = module(exercise_id).rsplit(".", 2)
+    spec = _spec(package)
+    folders = (Path(x) for x in (spec and spec.submodule_search_locations) or [])
+    return next((x for folder in folders if (x := folder / topic / f"{name}.py").exists()), None)
+
+
+_spec = cache(find_spec)
+
+
+def _fingerprint(files: list[Path], more: bytes = b"") -> str:
+    found = hashlib.sha256(more)
+    for file in files:
+        found.update(file.read_bytes())
+    return found.hexdigest()
 
 
 def exercises_of(lessons: Iterable[str]) -> list[str]:

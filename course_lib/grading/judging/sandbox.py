@@ -39,6 +39,7 @@ class Sandbox(RemoteAnswer):
         self._folder = tempfile.TemporaryDirectory(prefix="course-sandbox-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
         files = make_files(Path(self._folder.name).resolve(), lesson)
+        self._place = str(files.folder)
         words, environment = command(level, files, "fork_server", seconds, memory)
         self._control, theirs = socket.socketpair()
         self._control.settimeout(START_SECONDS)
@@ -72,7 +73,7 @@ class Sandbox(RemoteAnswer):
         """Call the answer; whatever it does comes back as a reply, the same in every run."""
         reply = super().run(request)
         if reply.error:
-            message = ADDRESS.sub("", reply.error.message)
+            message = ADDRESS.sub("", reply.error.message).replace(self._place, "")
             return replace(reply, error=replace(reply.error, message=message))
         return reply
 

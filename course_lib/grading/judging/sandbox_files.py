@@ -22,7 +22,7 @@ from course_lib.checking.catalogue import ids, load, outline
 from course_lib.files.course_map import lesson_of
 from course_lib.grading.judging.inside.earlier import EARLIER
 
-PACKAGES = ("torch", "numpy", "einops", "jaxtyping")
+PACKAGES = ("torch", "numpy", "einops", "jaxtyping", "tqdm")
 COURSE = Path(course_lib.__file__).parent
 # what carries messages, and what serves them; nothing that decides
 INSIDE = (

@@ -98,7 +98,7 @@ class Worker:
         process = subprocess.Popen(
             COMMAND, cwd=ROOT, text=True, encoding="utf8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-            env=os.environ | {"TMPDIR": self._folder.name},
+            env=os.environ | {"TMPDIR": self._folder.name, "PYTHONHASHSEED": "0"},
             start_new_session=True,  # what is typed into the terminal is this process's to handle
         )  # fmt: skip
         self._process, self._errors = process, errors

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from course_lib.grading.gradebooks.template import Template
+from course_lib.grading.gradebooks.template import Template, name_key
 from course_lib.grading.marks.entries import plain, rounded
 from course_lib.grading.marks.schema import (
     BY_HAND,
@@ -43,6 +43,10 @@ class Mark(NamedTuple):
     points: float | None
     comment: str
 
+    def place(self) -> tuple[str, str, str]:
+        """Return what it is a mark for; whatever program has written the student's name."""
+        return name_key(self.student), self.exercise, self.criterion
+
 
 @dataclass(frozen=True)
 class ByHand:
@@ -58,7 +62,7 @@ class ByHand:
 
     def exercises(self, student: str, entry: Entry) -> dict[str, ExerciseResult]:
         """Return the exercises of a graded notebook, with those that a person marks."""
-        own = [mark for mark in self.marks if mark.student == student.strip()]
+        own = [mark for mark in self.marks if name_key(mark.student) == name_key(student)]
         words, results = entry.get("words", {}), dict(entry["exercises"])
         for exercise in dict.fromkeys(x.exercise for x in self.rubric):
             criteria = [x for x in self.rubric if x.exercise == exercise]
@@ -80,12 +84,12 @@ class ByHand:
 
     def table(self, results: Results) -> str:
         """Write the table to fill in: the rows that were filled in, and those that were not."""
-        marks = {mark[:3]: mark for mark in self.marks}
+        marks = {mark.place(): mark for mark in self.marks}
         rows = []
         for submission in results["submissions"]:
             if submission["status"] != "graded":
                 continue
-            student, name = submission["student"].strip(), submission.get("name", "")
+            student, name = name_key(submission["student"]), submission.get("name", "")
             own = [(x.exercise, x.sentence) for x in self.rubric]
             own += [x[1:3] for x in marks if x[0] == student and x[1:3] not in own]
             worth = {(x.exercise, x.sentence): rounded(x.points) for x in self.rubric}
@@ -103,13 +107,11 @@ class ByHand:
         places = set()
         for submission in results["submissions"]:
             if submission["status"] == "graded":
-                student = submission["student"].strip()
+                student = name_key(submission["student"])
                 places.add((student, "", ""))
-                for name, result in submission["exercises"].items():
-                    criteria = [x["sentence"] for x in result.get("properties", [])]
-                    by_hand = name.startswith(BY_HAND)
-                    places |= {(student, name, x) for x in ["", *(criteria if by_hand else [])]}
-        return [mark for mark in self.marks if mark[:3] not in places]
+                places |= {(student, name, "") for name in submission["exercises"]}
+                places |= {(student, x.exercise, x.sentence) for x in self.rubric}
+        return [mark for mark in self.marks if mark.place() not in places]
 
 
 def read_rubric(text: str) -> list[Criterion]:
@@ -153,19 +155,21 @@ def _in_words(criteria: list[Criterion], marks: dict[str, Mark], answered: bool)
         mark = marks.get(criterion.sentence)
         points = mark.points if mark else None
         held = None if points is None else points >= criterion.points
-        properties.append(
-            {"sentence": criterion.sentence, "points": rounded(criterion.points), "held": held}
-        )
+        # what nobody has looked at yet is the marker's alone: it says what to write
+        if held is not None:
+            properties.append(
+                {"sentence": criterion.sentence, "points": rounded(criterion.points), "held": held}
+            )
         won, marked = won + (points or 0), marked or points is not None
     comments = " ".join(x.comment for x in marks.values() if x.comment)
     waiting = "Not marked yet." if answered else "Nothing is written."
-    return {
+    result: ExerciseResult = {
         "status": "marked" if marked else "to be marked" if answered else "not attempted",
         "points": rounded(won),
         "max_points": rounded(sum(x.points for x in criteria)),
         "message": plain(comments) or ("" if marked else waiting),
-        "properties": properties,
     }
+    return {**result, "properties": properties} if properties else result
 
 
 def _replaced(result: ExerciseResult, mark: Mark) -> ExerciseResult:
@@ -180,7 +184,7 @@ def _replaced(result: ExerciseResult, mark: Mark) -> ExerciseResult:
 
 def _rows(text: str, needed: set[str]) -> Iterable[tuple[int, dict[str, str]]]:
     table = Template(text)
-    head = [name.lower() for name in table.head]
+    head = table.head
     if not needed <= set(head):
         raise ValueError(f"it needs the columns {', '.join(sorted(needed))} in its first row.")
     for row in range(1, len(table.rows)):

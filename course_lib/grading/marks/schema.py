@@ -4,9 +4,11 @@ from typing import Literal, NotRequired, TypedDict
 
 from course_lib.checking.statuses import Status as ExerciseStatus
 from course_lib.grading.judging.isolation import Level
+from course_lib.grading.submissions.platforms import Platform
 
 BY_HAND = "by_hand/"  # begins the ids of what a person marks
 EXTRA = "by_hand/extra"  # points that a person gives beside all exercises
+Missing = Literal["empty", "zero"]
 Status = Literal["graded", "unreadable", "missing", "superseded"]
 
 
@@ -56,6 +58,7 @@ class Entry(TypedDict):
     message: str
     exercises: dict[str, ExerciseResult]
     words: NotRequired[dict[str, str]]
+    python: NotRequired[str]
 
 
 class SubmissionResult(Entry):
@@ -66,6 +69,7 @@ class SubmissionResult(Entry):
 
     student: str
     number: NotRequired[str]
+    platform: NotRequired[Platform]
     name: NotRequired[str]
     email: NotRequired[str]
     notebook: str
@@ -80,3 +84,4 @@ class Results(TypedDict):
     isolation: Level
     seed: int
     submissions: list[SubmissionResult]
+    missing: NotRequired[Missing]

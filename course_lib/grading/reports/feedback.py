@@ -1,6 +1,6 @@
 """feedback/NAME.html: what was seen in each exercise of a submission, and what to do next."""
 
-from course_lib.grading.marks.schema import Results, SubmissionResult
+from course_lib.grading.marks.schema import BY_HAND, Results, SubmissionResult
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.pages import render as page
 
@@ -33,8 +33,9 @@ def _page(results: Results, submission: SubmissionResult) -> str:
         raw=sum(verdict["points"] for verdict in verdicts.values()),
         passed=sum(verdict["status"] == "passed" for verdict in verdicts.values()),
         next={
-            exercise_id: NEXT.get(verdicts[exercise_id]["status"], "").format(exercise_id)
-            for exercise_id in verdicts
+            exercise_id: NEXT.get(verdict["status"], "").format(exercise_id)
+            for exercise_id, verdict in verdicts.items()
+            if not exercise_id.startswith(BY_HAND)  # nobody has hints for these
         },
         instead=INSTEAD.get(submission["status"], ""),
     )

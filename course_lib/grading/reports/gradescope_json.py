@@ -3,7 +3,12 @@
 import json
 
 from course_lib.checking.statuses import MARKS
-from course_lib.grading.marks.schema import ExerciseResult, Results, SubmissionResult
+from course_lib.grading.marks.schema import (
+    ExerciseResult,
+    PropertyResult,
+    Results,
+    SubmissionResult,
+)
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.statistics import exercise_title
 from course_lib.grading.reports.shared.text import clean, one_line, points
@@ -39,11 +44,15 @@ def document(submission: SubmissionResult) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
+def _untried(tried: PropertyResult) -> str:
+    return ", not tried" if tried["held"] is None else ""
+
+
 def _output(exercise_id: str, verdict: ExerciseResult) -> str:
     """Say why an answer has its points: what holds, and the values of the case that failed."""
     lines = [clean(f"{exercise_id}: {verdict['status']}. {verdict['message']}")]
     lines += [
-        f"{MARKS[x['held']]} {one_line(x['sentence'])} ({points(x['points'])})"
+        f"{MARKS[x['held']]} {one_line(x['sentence'])} ({points(x['points'])}{_untried(x)})"
         for x in verdict.get("properties", [])
     ]
     if case := verdict.get("case"):

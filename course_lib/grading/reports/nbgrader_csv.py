@@ -16,17 +16,20 @@ COLUMNS = (
 def files(results: Results) -> dict[str, str]:
     """Return the table: a row for each student and assignment, none for a superseded notebook.
 
-    A notebook that could not be read has the score 0. A student without a notebook has no row,
-    since nobody knows for which assignment.
+    What was not graded has no row, or the score 0 with `--missing zero`.
     """
-    counted = [x for x in results["submissions"] if x["status"] in ("graded", "unreadable")]
-    return {"nbgrader.csv": table([COLUMNS, *map(_row, counted)])}
+    zero = results.get("missing") == "zero"
+    statuses = ("graded", "unreadable", "missing") if zero else ("graded",)
+    counted = [x for x in results["submissions"] if x["status"] in statuses]
+    lessons = {x["lesson"] for x in counted if x["status"] == "graded"}
+    only = next(iter(lessons)) if len(lessons) == 1 else None
+    return {"nbgrader.csv": table([COLUMNS, *(_row(x, x["lesson"] or only) for x in counted)])}
 
 
-def _row(submission: SubmissionResult) -> list[str]:
+def _row(submission: SubmissionResult, lesson: str | None) -> list[str]:
     raw = sum(verdict["points"] for verdict in submission["exercises"].values())
     known = {
-        "assignment": _assignment(submission),
+        "assignment": _assignment(submission, lesson),
         "student_id": submission["student"],
         "email": submission.get("email", ""),
         "raw_score": number(raw),
@@ -37,6 +40,6 @@ def _row(submission: SubmissionResult) -> list[str]:
     return [known.get(column, "") for column in COLUMNS]
 
 
-def _assignment(submission: SubmissionResult) -> str:
-    file = page_files().get(submission["lesson"] or "")
+def _assignment(submission: SubmissionResult, lesson: str | None) -> str:
+    file = page_files().get(lesson or "")
     return file.stem if file else PurePosixPath(submission["notebook"]).stem

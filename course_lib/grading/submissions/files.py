@@ -1,37 +1,38 @@
 """What was handed in: the notebooks of a folder or of a zip file, and whose they are.
 
 Understood are a folder of notebooks; a folder a student; nbgrader's `submitted/STUDENT/ASSIGNMENT`;
-and what Canvas and Moodle make, as the zip file or unpacked: `name_123_456_file.ipynb`,
-`Name_123_assignsubmission_file/file.ipynb`, and the same flat, `..._file_file.ipynb`. Only what
-these platforms have written themselves, in front, says whose work it is and whether it is late:
-what follows is the student's own file name. Their number is how grades find their way back.
+Gradescope's export; and what Canvas and Moodle make (see `platforms`). Each as a zip file or
+unpacked, and with one folder around it.
 
-Whatever is wrong with what one student handed in becomes the `problem` of that one row.
+Whatever is wrong with what one student handed in becomes the `problem` of that one row; what is
+nobody's is told to `leave_out`. The date of a file that a platform or an archive has made is that
+of the download, and says nothing.
 """
 
+import contextlib
 import os
 import re
 import stat
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+
+from course_lib.grading.submissions import submitters
+from course_lib.grading.submissions.platforms import Platform, fits, formats_of, owner, stands_for
+from course_lib.grading.submissions.times import parse_time
 
 LARGEST = 100 * 2**20
 LARGEST_STAMP = 1024
 LAST_SECOND = 253_402_214_400  # the last day that a `datetime` knows
 MOST = 100  # notebooks of one student
-NOTEBOOK, STAMP = ".ipynb", "timestamp.txt"
-NAMED = re.compile(r"(?<=.)(?:\.ipynb.*|\.py)$", re.DOTALL)
+STAMP, FROM_NBGRADER = "timestamp.txt", "submitted"
+NOTEBOOK = re.compile(r".*\.ipynb(?:\.txt|\.json)?", re.DOTALL | re.IGNORECASE)
+LESSONS_OWN = re.compile(r"\d\d[_.]")  # begins the names of notebooks that are handed out
 ARCHIVES = (".zip", ".tar", ".gz", ".bz2", ".xz", ".7z", ".rar")
-FORMATS = {
-    "Canvas": re.compile(r"(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_.+", re.DOTALL),
-    "Moodle": re.compile(
-        r"(?P<student>.+?)_(?P<id>\d+)_(?P<late>)assignsubmission_[a-z]+(?:_.*)?", re.DOTALL
-    ),
-}
+SYSTEMS_OWN = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
 # of a folder or zip file, each name at its top, and the files there or below it
 Listing = dict[str, list[str]]
 
@@ -48,9 +49,10 @@ class Unreadable(ValueError):
 class SubmittedFile:
     """One file: whose it is, its path below the submissions, and when it was handed in.
 
-    `number` is the student's in Canvas or Moodle, where one of these has named the file. `archive`
-    is the zip file that it is in; `time` has a zone. Where it cannot be read at all, `problem` says
-    why; a student without any notebook has an empty `notebook`.
+    `platform` is Canvas or Moodle where one of these has named the file, and `number` is the
+    student's there. `archive` is the zip file that it is in, `inside` the folder around all that is
+    there; `time` has a zone, and is None where nothing says it. Where it cannot be read at all,
+    `problem` says why; a student without any notebook has an empty `notebook`.
     """
 
     student: str
@@ -61,16 +63,13 @@ class SubmittedFile:
     late: bool = False
     problem: str | None = None
     number: str = ""
+    platform: Platform | None = None
+    inside: str = ""
 
     def content(self) -> bytes:
         """Read the file. Raises Unreadable."""
         try:
-            if self.archive is None:
-                with (self.root / self.notebook).open("rb") as file:
-                    data = file.read(LARGEST + 1)
-            else:
-                with zipfile.ZipFile(self.archive) as whole, whole.open(self.notebook) as file:
-                    data = file.read(LARGEST + 1)
+            data = self.start(LARGEST + 1)
         except Exception as error:
             raise Unreadable(_sentence(error)) from None
         if len(data) > LARGEST:
@@ -80,23 +79,39 @@ class SubmittedFile:
             )
         return data
 
+    def start(self, size: int) -> bytes:
+        """Read so many bytes of the file. Raises whatever a damaged one leads to."""
+        if self.archive is None:
+            with (self.root / self.notebook).open("rb") as file:
+                return file.read(size)
+        with (
+            zipfile.ZipFile(self.archive) as whole,
+            whole.open(self.inside + self.notebook) as file,
+        ):
+            return file.read(size)
 
-def collect(path: Path) -> list[SubmittedFile]:
-    """List what was handed in, by student and notebook. Raises NotSubmissions."""
+
+def collect(
+    path: Path, leave_out: Callable[[str], None] = lambda name: None
+) -> list[SubmittedFile]:
+    """List what was handed in, by student and notebook. Raises NotSubmissions.
+
+    What belongs to nobody, and what is no notebook beside one, is told to `leave_out`.
+    """
     if path.is_dir():
-        from_nbgrader = (path / "submitted").is_dir()
-        submissions = _in_folder(path / "submitted" if from_nbgrader else path, from_nbgrader)
+        submissions = _in_folder(path, leave_out)
     elif path.is_file() and zipfile.is_zipfile(path):
         try:
-            submissions = _in_zip(path)
+            submissions = _in_zip(path, leave_out)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise NotSubmissions(f"{path} is a damaged zip file: {error}.") from None
-    elif path.is_file() and path.suffix == NOTEBOOK:
+    elif path.is_file() and NOTEBOOK.fullmatch(path.name):
         submissions = _rows(
             {path.name: [path.name]},
             SubmittedFile("", "", path.parent),
             _dated,
-            _formats({path.name: True}),
+            formats_of({path.name: True}),
+            leave_out,
         )
     elif path.exists():
         raise NotSubmissions(f"{path} is neither a folder nor a zip file nor a notebook.")
@@ -107,13 +122,10 @@ def collect(path: Path) -> list[SubmittedFile]:
     return sorted(submissions, key=lambda x: (x.student, x.notebook))
 
 
-def parse_time(text: str) -> datetime:
-    """Read "2026-12-01 23:59+01:00" or "... UTC"; without a zone it is local. Raises ValueError."""
-    date, *rest = text.replace("UTC", "Z").split() or [""]
-    try:
-        return datetime.fromisoformat(f"{date} {''.join(rest)}".strip()).astimezone(UTC)
-    except (OverflowError, OSError):  # in the year 1 or 9999, another zone is beyond all dates
-        raise ValueError(f"{text} is beyond all dates") from None
+def some(names: list[str]) -> str:
+    """Name the first few of many."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
 
 
 def _sentence(error: Exception) -> str:
@@ -124,27 +136,64 @@ def _sentence(error: Exception) -> str:
     return f"It cannot be read: {why or type(error).__name__}."
 
 
-def _in_folder(root: Path, from_nbgrader: bool) -> list[SubmittedFile]:
+def _in_folder(path: Path, leave_out: Callable[[str], None]) -> list[SubmittedFile]:
+    root, from_nbgrader = path, False
+    while inner := _around(_shown(root), lambda name, root=root: _shown(root / name)):
+        root, from_nbgrader = root / inner, inner == FROM_NBGRADER
+        if from_nbgrader:
+            break
     listing, problems, row = Listing(), [], SubmittedFile("", "", root)
     for path in sorted(root.iterdir()):
-        if path.name.startswith("."):
+        if _is_hidden(path.name):
+            if path.name not in SYSTEMS_OWN:
+                leave_out(path.name)
             continue
         try:
             if path.is_symlink():
                 raise Unreadable("It is a link, not a file.")
-            is_file = path.name.endswith(NOTEBOOK) or not path.is_dir()
+            is_file = bool(NOTEBOOK.fullmatch(path.name)) or not path.is_dir()
             listing[path.name] = [path.name] if is_file else sorted(_files(path))
         except Exception as error:
             problems.append((path.name, _sentence(error)))
     tops = {name: names == [name] for name, names in listing.items()}
     tops |= {name: True for name, _ in problems}
     # the folders of nbgrader are named by it
-    formats = [] if from_nbgrader else _formats(tops)
+    formats = [] if from_nbgrader else formats_of(tops)
     failed = [
         replace(_owned(name, True, formats, row), notebook=name, problem=problem)
         for name, problem in problems
     ]
-    return [*failed, *_rows(listing, row, _stamped if from_nbgrader else _dated, formats)]
+    look = _stamped if from_nbgrader else _dated
+    return [*failed, *_rows(listing, row, look, formats, leave_out)]
+
+
+def _shown(folder: Path) -> dict[str, bool]:
+    """Name what can be seen in a folder, and tell which of it are no folders."""
+    with contextlib.suppress(OSError):
+        shown = [x for x in folder.iterdir() if not _is_hidden(x.name)]
+        return {x.name: x.is_symlink() or not x.is_dir() for x in shown}
+    return {}
+
+
+def _around(shown: dict[str, bool], below: Callable[[str], dict[str, bool]]) -> str | None:
+    """Name the folder that holds all students and is none of theirs, if there is one.
+
+    It is nbgrader's, or stands alone and holds what a platform has named, several notebooks that
+    are not called as lessons are, or folders and no notebook.
+    """
+    if shown.get(FROM_NBGRADER) is False:
+        return FROM_NBGRADER
+    if len(shown) != 1 or any(shown.values()):
+        return None
+    [alone] = shown
+    if fits(alone, is_file=False):
+        return None
+    inside = below(alone)
+    notebooks = [name for name, is_file in inside.items() if is_file and NOTEBOOK.fullmatch(name)]
+    several = len(notebooks) > 1 and not all(map(LESSONS_OWN.match, notebooks))
+    named = any(fits(name, is_file) for name, is_file in inside.items())
+    folders = not all(inside.values())
+    return alone if named or several or (folders and not notebooks) else None
 
 
 def _files(folder: Path) -> Iterator[str]:
@@ -161,64 +210,119 @@ def _files(folder: Path) -> Iterator[str]:
                 yield Path(place, name).relative_to(folder.parent).as_posix()
 
 
-def _in_zip(archive: Path) -> list[SubmittedFile]:
-    listing: Listing = defaultdict(list)
+def _in_zip(archive: Path, leave_out: Callable[[str], None]) -> list[SubmittedFile]:
     with zipfile.ZipFile(archive) as whole:
-        entries = {entry.filename: entry for entry in whole.infolist()}
-    for name, entry in entries.items():
-        parts = [part for part in name.split("/") if part not in ("", ".")]
-        if parts and not any(part.startswith((".", "__MACOSX")) for part in parts):
-            listing[parts[0]] += [] if entry.is_dir() else [name]
+        names = {name: name.endswith("/") for name in whole.namelist()}
 
-    def packed(one: SubmittedFile) -> SubmittedFile:
-        try:
-            time = datetime(*entries[one.notebook].date_time).astimezone(UTC)
-        except (ValueError, OverflowError):  # some programs leave the date out
-            return one
-        return replace(one, time=time)
+    def shown(place: str) -> dict[str, bool]:
+        parts = [
+            x[len(place) :].partition("/") for x in names if x.startswith(place) and x != place
+        ]
+        return {top: not slash for top, slash, _ in parts if top == "." or not _is_hidden(top)}
 
-    formats = _formats({name: names == [name] for name, names in listing.items()})
-    return _rows(listing, SubmittedFile("", "", archive.parent, archive), packed, formats)
+    inside, from_nbgrader = "", False
+    while inner := _around(shown(inside), lambda name, place=inside: shown(f"{place}{name}/")):
+        inside, from_nbgrader = f"{inside}{inner}/", inner == FROM_NBGRADER
+        if from_nbgrader:
+            break
+    listing: Listing = defaultdict(list)
+    for name, is_folder in names.items():
+        below = name.removeprefix(inside)
+        parts = [part for part in below.split("/") if part not in ("", ".")]
+        if any(map(_is_hidden, parts)) or not name.startswith(inside):
+            if not is_folder and not any(x in SYSTEMS_OWN for x in parts):
+                leave_out(name)
+        elif parts:
+            listing[parts[0]] += [] if is_folder else [below]
+    formats = [] if from_nbgrader else formats_of({x: y == [x] for x, y in listing.items()})
+    row = SubmittedFile("", "", archive.parent, archive, inside=inside)
+    look = _stamped if from_nbgrader else _undated
+    return _rows(listing, row, look, formats, leave_out)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "__MACOSX"))
 
 
 def _rows(
     listing: Listing,
     row: SubmittedFile,
     look: Callable[[SubmittedFile], SubmittedFile],
-    formats: list[str],
+    formats: list[Platform],
+    leave_out: Callable[[str], None],
 ) -> list[SubmittedFile]:
     """Make a row for each notebook, and for each student who has none; `look` at each file."""
     handed_in: dict[str, list[SubmittedFile]] = defaultdict(list)
     owners: dict[str, SubmittedFile] = {}
-    for top, names in listing.items():
+    people_of = _submitters(listing, row)
+    for top, names in sorted(listing.items()):
         own = _owned(top, names == [top], formats, row)
         # what else is beside the submissions is nobody's
-        if names != [top] or own.student != top:
-            handed_in[own.student] += [replace(own, notebook=name) for name in names]
-            owners[own.student] = own
+        if names == [top] and own.student == top:
+            leave_out(top)
+            continue
+        people = [replace(own, student=x.student, time=x.time) for x in people_of.get(top, [])]
+        for one in people or [own]:
+            handed_in[one.student] += [replace(one, notebook=name) for name in names]
+            owners[one.student] = one
     rows = []
     for student, files in handed_in.items():
         row = owners[student]
-        notebooks = [one for one in files if one.notebook.endswith(NOTEBOOK)]
+        notebooks = [one for one in files if NOTEBOOK.fullmatch(one.notebook)]
         others = [one.notebook for one in files if PurePosixPath(one.notebook).name != STAMP]
         if not notebooks:
             rows.append(replace(row, problem=_instead(others)))
+        elif people := [] if row.platform else _of_others([one.notebook for one in notebooks]):
+            rows.append(replace(row, problem=people))
         elif len(notebooks) > MOST:
             problem = f"These are {len(notebooks)} notebooks of one student: no more than {MOST}."
             rows.append(replace(row, problem=problem))
         else:
             rows += [_looked_at(one, look) for one in notebooks]
+            for name in others:
+                if not NOTEBOOK.fullmatch(name):
+                    leave_out(name)
     return rows
+
+
+def _submitters(listing: Listing, row: SubmittedFile) -> dict[str, list[submitters.Submitter]]:
+    """Read who has submitted each folder, where these are Gradescope's."""
+    if listing.get(submitters.METADATA) != [submitters.METADATA]:
+        return {}
+    del listing[submitters.METADATA]
+    text = replace(row, notebook=submitters.METADATA).content().decode(errors="replace")
+    return submitters.submitters(text)
+
+
+def _of_others(notebooks: list[str]) -> str | None:
+    """Say whose notebooks a folder holds, where it is no student's: one of a name in each."""
+    folders: dict[str, set[str]] = defaultdict(set)
+    for notebook in notebooks:
+        _, *below = PurePosixPath(notebook).parts
+        if not below[1:]:
+            return None
+        folders[below[-1]].add(below[0])
+    people = sorted(max(folders.values(), key=lambda x: (len(x), min(x))))
+    if not people[1:]:
+        return None
+    return (
+        f"This folder holds notebooks of {some(people)}: put the folders of students beside each "
+        "other, at the top."
+    )
 
 
 def _instead(names: list[str]) -> str | None:
     """Say what was handed in where there is no notebook, if anything was."""
     if not names:
         return None
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    packed = any(name.endswith(ARCHIVES) for name in names)
+    if kinds := set(filter(None, map(stands_for, names))):
+        return (
+            f"There is no notebook, but {' and '.join(sorted(kinds))} ({some(names)}): hand in "
+            "the file that ends in .ipynb."
+        )
+    packed = any(name.lower().endswith(ARCHIVES) for name in names)
     advice = " Unpack it into a folder of this student's name, and grade again." if packed else ""
-    return f"There is no notebook, but {', '.join(names[:3])}{more}.{advice}"
+    return f"There is no notebook, but {some(names)}.{advice}"
 
 
 def _looked_at(one: SubmittedFile, look: Callable[[SubmittedFile], SubmittedFile]) -> SubmittedFile:
@@ -229,57 +333,36 @@ def _looked_at(one: SubmittedFile, look: Callable[[SubmittedFile], SubmittedFile
 
 
 def _dated(one: SubmittedFile) -> SubmittedFile:
-    """Note when a file was changed last. Raises Unreadable where it is none."""
+    """Note when a file was changed last, unless a platform has made it. Raises Unreadable."""
     status = (one.root / one.notebook).lstat()
     kinds = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
     if not stat.S_ISREG(status.st_mode):
         kind = next((kind for is_of, kind in kinds.items() if is_of(status.st_mode)), None)
         raise Unreadable(f"It is {kind or 'a pipe or a device'}, not a file.")
+    if one.platform or one.time:
+        return one
     seconds = min(max(int(status.st_mtime), 0), LAST_SECOND)
     return replace(one, time=datetime.fromtimestamp(seconds, UTC))
 
 
+def _undated(one: SubmittedFile) -> SubmittedFile:
+    return one
+
+
 def _stamped(one: SubmittedFile) -> SubmittedFile:
     """Note the later of a file's own time and nbgrader's, which is beside the assignment alone."""
-    one = _dated(one)
-    stamp = one.root.joinpath(*PurePosixPath(one.notebook).parts[:2], STAMP)
+    if not one.archive:
+        one = _dated(one)
+    stamp = "/".join([*PurePosixPath(one.notebook).parts[:2], STAMP])
     try:
-        status = stamp.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_STAMP:
+        if not one.archive and not stat.S_ISREG((one.root / stamp).lstat().st_mode):
             return one
-        taken = parse_time(stamp.read_text("utf8"))
-    except (OSError, ValueError):
+        content = replace(one, notebook=stamp).start(LARGEST_STAMP + 1)
+        taken = parse_time(content.decode()) if len(content) <= LARGEST_STAMP else one.time
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
         return one
-    return replace(one, time=max(one.time or taken, taken))
+    return replace(one, time=max(filter(None, (one.time, taken)), default=None))
 
 
-def _formats(tops: Mapping[str, bool]) -> list[str]:
-    """Name the platforms that a folder's names are of; `tops` says which are files' names.
-
-    What a student calls a file is the end of its name, and can make a name of Canvas look like one
-    of Moodle: where all look like Canvas's, they are.
-    """
-    fitting = [fits for name, is_file in tops.items() if (fits := _fits(name, is_file))]
-    return ["Canvas"] if all("Canvas" in fits for fits in fitting) else list(FORMATS)
-
-
-def _fits(name: str, is_file: bool) -> dict[str, re.Match]:
-    known = {x: pattern for x, pattern in FORMATS.items() if is_file or x != "Canvas"}
-    return {x: found for x, pattern in known.items() if (found := pattern.fullmatch(name))}
-
-
-def _owned(name: str, is_file: bool, formats: list[str], row: SubmittedFile) -> SubmittedFile:
-    """Note whose file or folder this is, and whether Canvas marks it as late."""
-    found = [match for x, match in _fits(name, is_file).items() if x in formats]
-    # a notebook that was saved as text, or exported, is still somebody's
-    stem = NAMED.split(name)[0] if is_file else name.removesuffix(NOTEBOOK)
-    if not found:
-        return replace(row, student=stem)
-    if found[1:]:
-        problem = (
-            "Whose this is, is not clear: names from Canvas and from Moodle are mixed here, and "
-            "this could be either. Put it into a folder of its student's name."
-        )
-        return replace(row, student=stem, problem=problem)
-    student, number, late = found[0]["student"], found[0]["id"], bool(found[0]["late"])
-    return replace(row, student=f"{student}_{number}", number=number, late=late)
+def _owned(name: str, is_file: bool, formats: list[Platform], row: SubmittedFile) -> SubmittedFile:
+    return replace(row, **owner(name, is_file, formats)._asdict())

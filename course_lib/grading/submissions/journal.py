@@ -13,7 +13,7 @@ JOURNAL = "unfinished.jsonl"
 
 
 class OtherRules(Exception):
-    """A folder that holds the unfinished results of other rules."""
+    """A folder that holds the unfinished results of other rules; the message says which."""
 
 
 class Journal:
@@ -37,8 +37,8 @@ class Journal:
     def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
         """Return the entries that there are. Raises OtherRules, OSError."""
         lines = self._lines() if self.rules() else []
-        if lines[1:] and lines[0] != asdict(rules):
-            raise OtherRules
+        if lines[1:] and (differing := Rules(**lines[0]).differing(rules)):
+            raise OtherRules(differing)
         lines = [asdict(rules), *lines[1:]]
         # what a killed run has not written to the end of its line is cut off
         write_atomically(self._path, "".join(map(_line, lines)))

@@ -2,11 +2,12 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from course_lib.grading.submissions.files import SubmittedFile
-from course_lib.grading.submissions.roster import Roster
+from course_lib.grading.submissions.roster import Person, Roster
 
 PENALTY = re.compile(r"(?P<percent>\d+(\.\d+)?)(?P<per_day>/day)?")
 DAY = timedelta(days=1)
@@ -27,34 +28,56 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Lateness:
-    """When work is due; until `grace` has passed nothing is late; extensions are people's own."""
+    """When work is due; until `grace` has passed nothing is late; extensions are people's own.
+
+    When it was handed in is what the extensions say, then what the records say, such as a roster
+    and Moodle's worksheet, and then the time of the submission.
+    """
 
     due: datetime | None = None
     penalty: Penalty = Penalty()
     grace: timedelta = timedelta()
     extensions: Roster = field(default_factory=Roster)
+    records: tuple[Roster, ...] = ()
 
     def percent(self, submitted: SubmittedFile) -> float | None:
         """Return what percentage a submission loses; None where it is not late.
 
         It is late by its time, or where Canvas says so and the student has no extension.
         """
-        person = self.extensions.find(submitted.student, submitted.number)
-        due = (person and person.due) or self.due
-        time = submitted.time and moment(submitted.time)
-        if due and time and (late := time - moment(due)) > self.grace:
+        due, time = self._due(submitted), self.time(submitted)
+        if due and time and (late := time - due) > self.grace:
             return self.penalty.of(late)
+        person = self._person(self.extensions, submitted)
         if submitted.late and not (person and person.due):
             return self.penalty.of(timedelta())
         return None
 
+    def time(self, submitted: SubmittedFile) -> datetime | None:
+        """Return when a submission was handed in; None where nothing says it."""
+        found = (self._person(x, submitted) for x in (self.extensions, *self.records))
+        said = (person.handed_in for person in found if person and person.handed_in)
+        return next(said, submitted.time)
 
-def moment(time: datetime) -> datetime:
-    """Read a time without a zone as this machine's own, so that any two can be compared."""
-    try:
-        return time.astimezone()
-    except (OverflowError, OSError, ValueError):  # a year that no machine's clock has
-        return time.replace(tzinfo=datetime.now().astimezone().tzinfo)
+    def unknown(self, submitted: Iterable[SubmittedFile]) -> list[str]:
+        """Name the students of whom nothing says whether they are late."""
+        unknown = (
+            x.student
+            for x in submitted
+            if x.notebook
+            and not x.problem
+            and x.platform != "Canvas"
+            and self._due(x)
+            and not self.time(x)
+        )
+        return list(dict.fromkeys(unknown))
+
+    def _due(self, submitted: SubmittedFile) -> datetime | None:
+        person = self._person(self.extensions, submitted)
+        return (person and person.due) or self.due
+
+    def _person(self, roster: Roster, submitted: SubmittedFile) -> Person | None:
+        return roster.find(submitted.student, submitted.number)
 
 
 def penalty(text: str) -> Penalty:

@@ -1,8 +1,10 @@
 """What a new run changes, after an exercise was mended or on an appeal: whose points, and where."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from course_lib.grading.marks.schema import ExerciseResult, Results, SubmissionResult
 from course_lib.grading.reports.shared import statistics
@@ -30,8 +32,8 @@ class Change:
 
     def sentence(self) -> str:
         """Say it on one line: `Ada (ada_101): 9 → 11; self_attention/project 2 → 4`."""
-        parts = [f"{_score(self.then)} → {_score(self.now)}"]
-        parts += [f"{name} {_points(a)} → {_points(b)}" for name, a, b in self.exercises]
+        parts = [" → ".join(_of(_score, self.then, self.now))]
+        parts += [f"{name} {' → '.join(_of(_points, a, b))}" for name, a, b in self.exercises]
         return one_line(f"{who(self.submission)}: {'; '.join(parts)}")
 
 
@@ -105,6 +107,16 @@ def _score(submission: SubmissionResult | None) -> str:
         return "not there"
     graded = submission["status"] == "graded"
     return number(submission["score"]) if graded else submission["status"]
+
+
+def _of(write: Callable, then: Any, now: Any) -> list[str]:
+    """Write what was won, and of how much where that is what has changed."""
+    most = [
+        number(x["max_score" if "max_score" in x else "max_points"]) if x else ""
+        for x in (then, now)
+    ]
+    more = [f" of {x}" if all(most) and most[0] != most[1] else "" for x in most]
+    return [write(x) + of for x, of in zip((then, now), more, strict=True)]
 
 
 def _points(result: ExerciseResult | None) -> str:

@@ -1,29 +1,34 @@
 """Who is in the class: a table of ids, names, addresses and deadlines, in any order of columns.
 
-A gradebook exported from Canvas or Moodle is one as well. Whose file has a name that one of these
+A gradebook exported from Canvas or Moodle is one as well; Moodle's says when work was handed in, as
+the column `handed in` of another table may. Whose file has a name that one of these
 made is found by the number in it, everybody else by an id, a name or an address.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from course_lib.grading.gradebooks.template import Template, numbered, rows_of
+from course_lib.grading.submissions.times import deadline, parse_time
 
 IDS = ("id", "identifier", "sis login id", "sis user id", "id number", "username")
 NAMES = ("name", "student", "full name")
 ADDRESSES = ("email", "email address")
+HANDED_IN, MOODLES_TIME = "handed in", "last modified (submission)"
 NOBODY = ("Student, Test", "Test Student")  # whom Canvas enrols in every course
 
 
 @dataclass(frozen=True)
 class Person:
-    """One student of the class; `due` is a deadline of their own."""
+    """One student of the class; `due` is a deadline of their own, `handed_in` when work came."""
 
     id: str
     name: str = ""
     email: str = ""
     due: datetime | None = None
+    handed_in: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ def read(text: str) -> Roster:
     table = Template(text)
     columns: dict[str, int] = {}
     for place, name in enumerate(table.head):
-        columns.setdefault(name.lower(), place)
+        columns.setdefault(name, place)
     if not columns.keys() & set(IDS):
         raise ValueError("it needs a column id in its first row, and may have name, email and due.")
     people, keys = [], {}
@@ -57,7 +62,11 @@ def read(text: str) -> Roster:
         cells = {name: table.read(row, place) for name, place in columns.items()}
         found = [cells[name] for name in IDS if cells.get(name)]
         person = Person(
-            next(iter(found), ""), _first(cells, NAMES), _first(cells, ADDRESSES), _due(cells, row)
+            next(iter(found), ""),
+            _first(cells, NAMES),
+            _first(cells, ADDRESSES),
+            _time(cells, "due", row, deadline),
+            _time(cells, HANDED_IN, row, parse_time) or _moodles(cells),
         )
         if person.id and person.name not in NOBODY:
             numbers = {x.removeprefix("Participant").strip() for x in found}
@@ -71,10 +80,19 @@ def _first(cells: dict[str, str], names: Iterable[str]) -> str:
     return next((cells[name] for name in names if cells.get(name)), "")
 
 
-def _due(cells: dict[str, str], row: int) -> datetime | None:
+def _time(
+    cells: dict[str, str], name: str, row: int, read: Callable[[str], datetime]
+) -> datetime | None:
     try:
-        return datetime.fromisoformat(cells["due"]) if cells.get("due") else None
+        return read(cells[name]) if cells.get(name) else None
     except ValueError:
         raise ValueError(
-            f'line {row + 1}: {cells["due"]} is no time such as "2026-12-01 23:59".'
+            f'line {row + 1}: {cells[name]} is no time such as "2026-12-01 23:59".'
         ) from None
+
+
+def _moodles(cells: dict[str, str]) -> datetime | None:
+    """Read when Moodle had the submission; in other languages than English it says nothing."""
+    with contextlib.suppress(ValueError):
+        return parse_time(cells.get(MOODLES_TIME, ""))
+    return None

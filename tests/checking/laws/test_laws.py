@@ -7,11 +7,19 @@ from course_lib.checking.exercise import Exercise
 from course_lib.checking.laws import laws
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.sizes import missing_sizes
+from tests import WEEKLY
 
 
 @pytest.mark.parametrize("exercise_id", catalogue.ids())
 def test_every_exercise_holds_all_laws(exercise_id):
     violations = laws.prove(catalogue.load(exercise_id)).violations
+    assert not violations, "\n".join(["", *violations])
+
+
+@pytest.mark.parametrize("exercise_id", catalogue.ids() if WEEKLY else [])
+def test_every_exercise_holds_all_laws_for_other_seeds_too(exercise_id):
+    exercise = catalogue.load(exercise_id)
+    violations = [*laws.prove(exercise, (1, 2, 3, 4, 5, 6)).violations, *laws.exceptions(exercise)]
     assert not violations, "\n".join(["", *violations])
 
 
@@ -41,6 +49,13 @@ def test_a_law_whose_calls_another_seed_gives_away_violates_one():
     exercise = exercise_of(squared, lambda draw: [(3,), (draw.number(5, 10**6),)])
     exercise.property("grows", points=2)(lambda answer, draw: answer(7) < answer(8))
     assert len(list(laws._by_heart(exercise, (0,)))) == 1
+
+
+def test_a_case_that_cannot_fail_violates_a_law():
+    exercise = exercise_of(squared, lambda draw: [(3,), (10**200,)])
+    assert list(laws._refused(exercise)) == [
+        "a case that any whole number of more than 1000 bits would pass, a case"
+    ]
 
 
 def test_what_the_stub_gives_is_not_edited():

@@ -1,4 +1,4 @@
-"""What `check` judges in a kernel is what its cell says: never a function that an older run left.
+"""What `check` judges in a kernel is what its cell says, whatever the name stands for by then.
 
 Each case is a notebook: cells by their ids, in the order in which they are run.
 """
@@ -9,12 +9,18 @@ from jupyter_client.manager import start_new_kernel
 from course_lib.files.workspace import Workspace
 
 ID = "start/hello"
-SET_UP = "from course_lib.exercises import check, mine"
+SET_UP = "from course_lib.exercises import check, hint, mine"
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"
 BROKEN = "def double(x):\n    return 2 x"
 RENAMED = "def doubled(x):\n    return 2 * x"
 STOPS = "1 / 0\n\n\ndef double(x):\n    return 2 * x"
+RAISES = "def double(x):\n    return [][1]"
+DOOR = f'def double(x):\n    return mine("{ID}")(x)'
+FORGET = """import shutil
+get_ipython().history_manager.input_hist_raw[:] = [''] * len(In)
+globals().pop("double", None)
+shutil.rmtree(".course"); __import__("os").mkdir(".course")"""
 CHECK = f'check("{ID}", double)'
 MINE = f'double = mine("{ID}")'
 
@@ -30,7 +36,8 @@ def run(tmp_path_factory):
 
         def note(message):
             content = message["content"]
-            said.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
+            shown = content.get("data", {}).get("text/plain", "")
+            said.append(content.get("text") or shown or "\n".join(content.get("traceback", [])))
 
         # as JupyterLab does; what runs without a cell's id is of no known cell
         request = {"code": source, "silent": False, "store_history": True, "stop_on_error": False}
@@ -52,33 +59,70 @@ def run(tmp_path_factory):
         ([("a", WRONG)], "✗ start/hello: not yet"),
         ([("a", WRONG), ("a", RIGHT)], "passed"),
         ([("a", RIGHT), ("a", WRONG)], "not yet"),
-        ([("a", RIGHT), ("a", BROKEN)], "since cell [@] is not Python (line 2: invalid"),
-        ([("a", RIGHT), ("b", BROKEN)], "since cell [@] is not Python"),
+        ([("a", RIGHT), ("a", BROKEN)], "cell @, line 2 is not Python: invalid"),
+        ([("a", RIGHT), ("b", BROKEN)], "cell @, line 2 is not Python"),
         ([("a", RIGHT), ("a", BROKEN), ("a", RIGHT)], "passed"),
-        ([("a", RIGHT), ("a", RENAMED)], "since cell [@] defines no `double`"),
+        ([("a", RIGHT), ("a", RENAMED)], "defines `doubled`, not `double`"),
         ([("a", RIGHT), ("a", "")], "passed"),  # an empty cell is not run at all
-        ([("a", RIGHT), ("a", "1 + 1")], "since cell [@] defines no `double`"),
-        ([("a", RIGHT), ("a", STOPS)], "and not what cell [@] says"),
+        ([("a", RIGHT), ("a", "1 + 1")], "not attempted yet"),
+        ([("a", RIGHT), ("a", STOPS)], "passed"),
+        ([("a", RAISES)], "[][1]  (in cell @)"),
         ([("a", RIGHT), ("b", RENAMED)], "passed"),  # a try of one's own, in another cell
         ([("b", WRONG), ("a", RIGHT), ("b", "1 + 1")], "passed"),
-        ([("a", ""), ("m", MINE)], "the one that `mine` returned. Run the cell with yours"),
-        ([("a", RIGHT), ("c", CHECK), ("m", MINE)], "passed"),  # the same as the cell says
-        ([("a", RIGHT), ("c", CHECK), ("a", WRONG), ("m", MINE)], "and not what cell ["),
-        ([("a", RIGHT), ("c", CHECK), ("m", MINE), ("a", BROKEN)], "since cell [@] is not Python"),
-        ([("a", RIGHT), ("c", CHECK), ("m", MINE), ("a", RENAMED)], "defines no `double`"),
+        ([("m", MINE)], "the library's own `double`: run the cell with yours"),
+        ([("a", RIGHT), ("c", CHECK), ("m", MINE)], "passed"),
+        ([("a", WRONG), ("m", MINE)], "not yet"),  # as after Run All
+        ([("a", RIGHT), ("c", CHECK), ("a", WRONG), ("m", MINE)], "has passed and stays: `mine`"),
+        ([("a", RIGHT), ("c", CHECK), ("m", MINE), ("a", BROKEN)], "cell @, line 2 is not Python"),
+        ([("a", RIGHT), ("c", CHECK), ("m", MINE), ("a", RENAMED)], "defines `doubled`, not"),
         ([("a", RIGHT), ("c", CHECK), ("m", MINE), ("a", RIGHT)], "passed"),
+        ([("a", RIGHT), ("d", "double = max")], "passed"),  # a name of another cell's
+        ([("a", "double = lambda x: 2 * x")], "passed"),
+        ([("a", DOOR)], "This calls `mine`, which has no place inside of an answer"),
         ([("a", "%time 1\n" + RIGHT)], "passed"),
         ([("a", "%%time\n" + RIGHT)], "passed"),
-        ([(None, RIGHT), (None, BROKEN)], "since cell [@] is not Python"),
+        ([(None, RIGHT), (None, BROKEN)], "cell @, line 2 is not Python"),
         ([(None, RIGHT), (None, RENAMED)], "passed"),  # of which cell, nobody knows
         ([("a", "from torch import square as double")], "not yet"),
     ],
 )
-def test_a_check_judges_what_its_cell_says_or_nothing(run, request, cells, said):
-    run("set-up", f"In[:] = [''] * len(In)\n{SET_UP}")
+def test_a_check_judges_what_its_cell_says(run, request, cells, said):
+    run("forget", FORGET)
+    run("set-up", SET_UP)
     for cell, source in cells:
         run(cell and f"{cell} of {request.node.name}", source)
     last = run("number", "print(len(In) - 2)").strip()
     shown = run("check", CHECK)
     assert said.replace("@", last) in shown
-    assert ("passed" in shown) == (said == "passed")
+    assert ("✓" in shown) == (said == "passed")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (f'check("{ID}")', "passed"),
+        (f'check("{ID}", lambda x: x)', "not yet"),  # judged as it is given
+        (f'check(double, "{ID}")', f'An exercise is named by its id: `check("{ID}")`.'),
+        ('check("start/hallo")', "there is no exercise 'start/hallo': did you mean start/hello"),
+        ('hint("start/hallo")', "there is no exercise 'start/hallo': did you mean start/hello"),
+        ('check("rnn/cell")', "No cell that has run defines `rnn_cell`"),
+    ],
+)
+def test_a_check_needs_an_id_alone_and_its_misuse_is_one_sentence(run, call, said):
+    run("forget", FORGET)
+    run("set-up", SET_UP)
+    run("own", RIGHT)
+    run("taken", MINE)
+    shown = run("check", call)
+    assert said in shown
+    assert "Traceback" not in shown
+
+
+def test_a_hint_that_run_all_asks_for_is_folded_and_not_counted(run):
+    run("forget", FORGET)
+    pause = "from course_lib.checking.notebook import cells; cells.AT_ONCE = {}"
+    run("set-up", f"{pause.format(60)}\n{SET_UP}")
+    for _ in range(2):
+        assert run("hint", f'hint("{ID}")') == "Hint 1 of 2: run this cell alone to read it."
+    run("pause", pause.format(0))
+    assert run("hint", f'hint("{ID}")').startswith("Hint 1 of 2. Ask again")

@@ -12,6 +12,7 @@ import torch
 from course_lib.checking.notebook.one_page import PARTS, one_page
 from course_lib.exercises import my_transformer
 from course_lib.files.workspace import Workspace
+from tests import WEEKLY
 
 OLD = Path(__file__).parents[2] / "command_line" / "kept_by_0_2_0.txt"
 PIECES = re.split(r"^=== (.*)\n", OLD.read_text("utf8"), flags=re.MULTILINE)
@@ -29,6 +30,7 @@ def nothing(_):
     return None
 
 
+@pytest.mark.skipif(not WEEKLY, reason="trains for half a minute: once a week")
 def test_it_sorts_alone(tmp_path):
     page, own = one_page(nothing)
     assert own == []

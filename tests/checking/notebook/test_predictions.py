@@ -64,7 +64,7 @@ def test_the_first_guess_stays(workspace):
 def test_nothing_is_kept_outside_a_workspace(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     reveal(3, 7)
-    assert capsys.readouterr().out == "You said 3; measured: 7.\n"
+    assert capsys.readouterr().out == "You said 3; measured: 7. Off by a factor of 2.33.\n"
     assert not list(tmp_path.iterdir())
 
 
@@ -101,3 +101,33 @@ def test_a_guess_made_in_a_cell_is_kept_under_the_text_of_that_cell(workspace, s
     shell.run_cell("from course_lib.exercises import reveal").raise_error()
     shell.run_cell(cell, store_history=True).raise_error()
     assert list(workspace.guesses()) == [predictions.key(cell)]
+
+
+@pytest.mark.parametrize(
+    ("guess", "measured", "said"),
+    [
+        (39.9, 40, "Right."),
+        (25, 40, "Near: within a factor of two."),
+        (800, 40, "Off by a factor of 20."),
+        (40e9, 40, "factor of 1,000,000,000: are the units a billion apart, as bytes"),
+        (30, 0.3, "Off by a factor of 100: was one of the two in percent?"),
+        ("40 GB", 40, "what was measured is a number, and your guess is a text."),
+        ([40], 40, "what was measured is a number, and your guess is a list of one."),
+        ((4, 60), (4, 3), "Right. Off by a factor of 20."),
+        ((4, 3, 1), (4, 3), "Off: 2 were measured, and you named 3."),
+        (-1, 1, "Off."),
+        (False, True, "Off."),
+        ("in my own words", "theirs", "Compare the two yourself."),
+    ],
+)
+def test_a_guess_is_answered(guess, measured, said):
+    assert said in predictions.told(guess, measured)
+
+
+def test_a_guess_that_was_skipped_is_not_answered_by_the_last_one(workspace, shell, capsys):
+    shell.run_cell("from course_lib.exercises import reveal").raise_error()
+    capsys.readouterr()
+    for cell in ("guess = 6", "reveal(guess, 7)", "reveal(guess, 8)", "reveal(guess, 7)"):
+        shell.run_cell(cell, store_history=True).raise_error()
+    said = [line.partition(";")[0] for line in capsys.readouterr().out.splitlines()]
+    assert said == ["You said 6", "You made no guess", "You said 6"]

@@ -1,6 +1,7 @@
 """Each difference is found where it is planted, and what is said of a result is true."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -19,6 +20,11 @@ PLANTED = {
     "1 where 0 is": lambda y: 1 - y,
     "transposed": lambda y: y.mT,
     "reversed along the last axis": lambda y: y.flip(-1),
+    "went through a softmax": lambda y: y.softmax(-1),
+    "through a logarithm of a softmax": lambda y: y.log_softmax(-1),
+    "`x` was added": lambda y: y + torch.arange(float(y.shape[-1])).expand(y.shape),
+    "right but for `x`": lambda y: y - torch.arange(float(y.shape[-1])).expand(y.shape),
+    "Everywhere 1.443 times as large as it should be, which is 1 / ln 2": lambda y: y / math.log(2),
     "order of the rows is reversed": lambda y: y.flip(-2),
     "dtype is float64, where float32": lambda y: y.double(),
     "dtype of the result is int64": lambda y: y.long(),

@@ -104,8 +104,13 @@ def test_an_operation_of_the_table_is_computed_by_its_function(name):
         "scaled_dot_product_attention": (X[None], X[None], X[None]), "layer_norm": (X, [4]),
         "group_norm": (X, 2), "batch_norm": (X, None, None, None, None, True),
     }  # fmt: skip
+    parameter = torch.nn.Parameter(X.clone())
+    parameter.grad = X.clone()
     with Watch(kinds=(ready_made.OPERATIONS[name],)) as computed:
-        loaded(name)(*given.get(name.rpartition(".")[2], (X, -1)))
+        if name.startswith("torch.optim."):
+            loaded(name)([parameter], fused=True).step()
+        else:
+            loaded(name)(*given.get(name.rpartition(".")[2], (X, -1)))
     assert computed.seen
 
 

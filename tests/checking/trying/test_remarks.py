@@ -1,5 +1,7 @@
 """A remark on a right answer: no points hang on what no lesson asks."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -46,6 +48,15 @@ def test_a_tensor_on_the_cpu_is_a_remark_and_costs_nothing(zeros):
     judged = verdict("start/hello", answer)
     assert (judged.status, judged.points) == ("passed", judged.max_points)
     assert "`device=x.device`" in (remark(load("start/hello"), InProcess(answer)) or "")
+
+
+def test_a_result_on_another_device_is_a_remark():
+    class OnAGpu(InProcess):
+        def run(self, request):
+            return replace(super().run(request), device="cuda")
+
+    said = remark(load("start/hello"), OnAGpu(lambda x: 2 * x)) or ""
+    assert "the device 'cuda'" in said
 
 
 def test_what_the_meta_device_cannot_do_is_no_remark():

@@ -53,6 +53,12 @@ def graded(results: Results) -> list[SubmissionResult]:
     return [x for x in results["submissions"] if x["status"] == "graded"]
 
 
+def to_be_marked(results: Results) -> int:
+    """Count the answers that a person has still to mark."""
+    verdicts = [x for row in results["submissions"] for x in row["exercises"].values()]
+    return sum(x["status"] == "to be marked" for x in verdicts)
+
+
 def exercises(results: Results) -> list[ExerciseStatistics]:
     """List the exercises: first the one that passed in the smallest share of the notebooks."""
     verdicts: dict[str, list[ExerciseResult]] = {}

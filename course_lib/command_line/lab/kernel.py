@@ -1,0 +1,9 @@
+"""What a kernel runs first in JupyterLab of `course learn`, by PYTHONSTARTUP."""
+
+try:
+    from course_lib.checking.notebook.name_errors import explain as _explain
+except ImportError:  # another Python's kernel
+    pass
+else:
+    _explain()
+    del _explain
