@@ -368,7 +368,7 @@ def test_every_figure_has_alternative_text(lesson):
 
 
 def test_a_notebook_is_quick_to_open(lesson):
-    assert notebook_path(lesson).stat().st_size < 1_500_000
+    assert notebook_path(lesson).stat().st_size < 750_000
 
 
 def test_the_map_knows_every_topic_and_lesson():
