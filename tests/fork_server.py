@@ -27,7 +27,7 @@ PACKAGES = (
     "ipykernel.kernelapp", "numpy.random", "torch", "torch._dynamo", "matplotlib.pyplot",
     "einops", "jaxtyping", "tokenizers", "safetensors.torch", "gguf", "tqdm.auto", "jinja2",
 )  # fmt: skip
-LARGEST = 2**17  # bytes of a request: the environment is most of it
+LARGEST = 2**18  # bytes of a request: the environment is most of it
 
 
 def warm_up() -> None:
@@ -50,17 +50,17 @@ def serve(listener: socket.socket) -> dict | None:
         ready, _, _ = select.select([sys.stdin, listener, woken, *kernels], [], [])
         if listener in ready:
             owner, _ = listener.accept()
-            asked = json.loads(owner.recv(LARGEST))
-            pid = os.fork()
-            if not pid:
+            asked = owner.recv(LARGEST)
+            if pid := os.fork():
+                kernels[owner] = pid
+            else:
+                os.setsid()
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                os.setsid()
                 owner.send(b"%d" % os.getpid())
                 for inherited in (listener, woken, waker, owner, *kernels):
                     inherited.close()
-                return asked
-            kernels[owner] = pid
+                return json.loads(asked)
         if woken in ready:
             woken.recv(LARGEST)
         for owner, pid in list(kernels.items()):
@@ -69,7 +69,7 @@ def serve(listener: socket.socket) -> dict | None:
                     os.killpg(pid, signal.SIGKILL)
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                with contextlib.suppress(BrokenPipeError):
+                with contextlib.suppress(OSError):
                     owner.send(b"%d" % os.waitstatus_to_exitcode(status))
                 owner.close()
                 del kernels[owner]

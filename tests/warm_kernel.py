@@ -21,7 +21,8 @@ from pathlib import Path
 
 import pytest
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from course_lib.files.paths import ROOT
 
@@ -50,6 +51,9 @@ class WarmKernel:
 
     wait = poll  # a provisioner waits for what has ended
 
+    def __del__(self) -> None:
+        self.server.close()
+
     def send_signal(self, number: int) -> None:
         """Do nothing: the process group, which a provisioner asks first, is gone."""
 
@@ -61,9 +65,9 @@ class WarmProvisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **kwargs) -> KernelConnectionInfo:
         """Ask for a kernel. It leads its process group, and its own streams go nowhere."""
-        self.process = WarmKernel(self.address, cmd, str(kwargs["cwd"]), kwargs["env"])
+        self.cwd = kwargs.get("cwd") or os.getcwd()
+        self.process = WarmKernel(self.address, cmd, str(self.cwd), kwargs["env"])
         self.pid = self.pgid = self.process.pid
-        self.cwd = kwargs["cwd"]
         return self.connection_info
 
 
@@ -106,8 +110,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if sys.platform != "linux":
         return
     warm()
-    if hasattr(config, "workerinput"):
-        WarmProvisioner.address = config.workerinput[ADDRESS]
+    if told := getattr(config, "workerinput", None):
+        WarmProvisioner.address = told[ADDRESS]
     else:
         running = ExitStack()
         WarmProvisioner.address = running.enter_context(fork_server())

@@ -1,5 +1,6 @@
 """What a pass costs, and whether two ways to compute one thing agree (lessons 12 to 14)."""
 
+import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,10 +23,11 @@ def random_vectors(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float3
 def seconds(run: Run, times: int = 3) -> float:
     """Return the CPU seconds of `run()` and its backward pass: the least of so many times.
 
-    CPU time counts all threads, and does not grow when other programs share the processor.
+    CPU time counts all threads, and does not grow when other programs share the processor. Where
+    the environment variable COURSE_CLOCK is below 1, as in tests, once is enough.
     """
     taken = []
-    for _ in range(times):
+    for _ in range(times if float(os.environ.get("COURSE_CLOCK", "1")) >= 1 else 1):
         start = time.process_time()
         run().sum().backward()
         taken.append(time.process_time() - start)

@@ -36,6 +36,14 @@ def test_seconds_count_work_and_not_waiting():
     assert many > 3 * few
 
 
+@pytest.mark.parametrize(("clock", "times"), [("1", 3), ("inf", 3), ("0.01", 1)])
+def test_seconds_are_taken_once_where_the_clock_is_short(monkeypatch, clock, times):
+    monkeypatch.setenv("COURSE_CLOCK", clock)
+    runs, x = [], random_vectors(2)
+    seconds(lambda: runs.append(x) or x * 1)
+    assert len(runs) == times
+
+
 def test_a_storage_that_is_saved_twice_counts_once_and_what_is_known_not_at_all():
     x, weight = random_vectors(5, 8), random_vectors(8, 8)
     assert saved_bytes(lambda: x.exp()) == 5 * 8 * 4

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 from jupyter_client.manager import KernelManager
-from jupyter_client.provisioning import KernelProvisionerFactory
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
 
 from tests.warm_kernel import WarmProvisioner, fork_server, warm
 
