@@ -187,7 +187,7 @@ def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
         return unanswered(attempt, seed)
     handle.hold(attempt.source, attempt.exercise.name, attempt.others())
     verdict = _placed(judge(attempt.exercise, handle, seed), attempt.places)
-    if not attempt.borrowed:
+    if not attempt.borrowed or verdict.status == "not attempted":
         return verdict
     names = " and ".join(f"`{x.name}`" for x in attempt.borrowed)
     own = "yours has" if len(attempt.borrowed) == 1 else "yours have"
