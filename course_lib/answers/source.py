@@ -203,6 +203,15 @@ def emptied(source: str, method: str | None) -> str:
     return "\n".join([*lines[:first], *todo, *lines[function.end_lineno :]]) + "\n"
 
 
+def with_comment(source: str, method: str | None, comment: str) -> str:
+    """Put a comment below the docstring of a function, or of one method of a class."""
+    function, lines = function_in(ast.parse(source), method), source.splitlines()
+    indent, before = " " * function.body[0].col_offset, _before_steps(function)
+    wrapped = textwrap.wrap(comment, 98 - len(indent), break_on_hyphens=False)
+    comments = [f"{indent}# {line}" for line in wrapped]
+    return "\n".join([*lines[:before], *comments, *lines[before:]]) + "\n"
+
+
 def with_steps_of(source: str, method: str | None, other: str) -> str:
     """Put the steps of another function into a function, or into one method of a class."""
     own, theirs = function_in(ast.parse(source), method), function_in(ast.parse(other), None)

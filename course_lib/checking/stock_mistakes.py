@@ -146,18 +146,6 @@ def unscaled(exercise: Exercise, query: str = "q", sentence: str = "") -> None:
     )
 
 
-def as_float(exercise: Exercise, sentence: str = "") -> None:
-    """Add a mistake: a count that is a float."""
-    with_result(
-        exercise,
-        "count_as_float",
-        sentence
-        or "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a "
-        "float, and so does a product with a float, such as 2.0.",
-        float,
-    )
-
-
 def unstable(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: exponentials of scores from which no peak was subtracted."""
 

@@ -19,7 +19,6 @@ from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.telling.changed_arguments import changed_arguments
 from course_lib.checking.telling.difference import Pair, difference, example, pair, sizes
 from course_lib.checking.trying.trial import (
-    DEFAULT_TYPE,
     ENDED,
     FLOAT64,
     GRADIENTS,
@@ -51,7 +50,6 @@ NUMPY = (
 CONDITIONS = {
     GRADIENTS: "With inputs that require a gradient",
     FLOAT64: "With float64 inputs",
-    DEFAULT_TYPE: "Where torch's default float type is float64",
     LARGE_NUMBERS: "With very large numbers",
     UNCHANGED: "With non-contiguous inputs, and after a call on other numbers",
 }
@@ -243,7 +241,6 @@ def _results(tried: AnswerRun, trial: Trial, wrong: list[Call], seed: int) -> st
         return None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
         own = f" (a tensor that you make yourself needs `dtype={_first_tensor(exercise)}.dtype`)"
-        own = "" if trial.sentence == DEFAULT_TYPE else own
         return _on_condition(tried, trial, SEVEN_DIGITS.format(own), seed)
     said = difference(pairs, True, held)
     if not said and trial is tried.all()[0]:

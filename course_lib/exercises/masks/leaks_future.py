@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.masks import leaks_future
 
 DRAWN = "torch.rand(x.shape, generator=torch.Generator().manual_seed(0))"
@@ -22,6 +22,15 @@ exercise = Exercise(
         "A state is a row of numbers, and there may be many sentences. How many of these numbers "
         "must move for the position to count?",
     ),
+    clauses={
+        "A causal layer gives the empty list": "past_instead",
+        "is never in it": "itself_included",
+        "`layer` takes tokens": GIVEN,
+        "once up and once down": "a leak that only moving up shows",
+        "neither a norm nor a ReLU": "a norm before the average",
+        "no more than rounding error": "bit_by_bit",
+        "stays NaN": "nan_moves",
+    },
     equivalent=(
         # how far a token moves, and which way, is free
         f"10 + 10 * {DRAWN} -> 10 * {DRAWN}",
