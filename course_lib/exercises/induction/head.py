@@ -142,7 +142,6 @@ exercise = Exercise(
         "vocab ** 0.5 -> vocab",
         "vocab ** 0.5 -> vocab * 0.5",
         "0.5 -> 1.5",
-        # tried on texts of float64
     ),
 )
 
