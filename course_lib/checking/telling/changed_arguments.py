@@ -1,9 +1,9 @@
 """Which change of its arguments would make the right answer give these wrong results.
 
 Two arguments exchanged, one negated or forgotten, a matrix transposed, another softmax: the
-reference is asked again with each such change, until it gives what the answer gave, in every case. Where the answer raises
-exceptions in some cases, the others are explained if there are any; if not, all sizes are made
-equal, so that they fit.
+reference is asked again with each such change, until it gives what the answer gave, in every case.
+Where the answer raises exceptions in some cases, the others are explained if there are any; if not,
+all sizes are made equal, so that they fit.
 """
 
 import inspect
