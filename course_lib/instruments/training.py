@@ -76,9 +76,10 @@ def train(
     the learning rate rises to `learning_rate` over a first share of the budget, `warm_up` (0 for
     none), and falls linearly to 0. The budget ends with `steps`, with `seconds` or with `batches`,
     whichever comes first; where the machine is too slow for the steps, the learning rate falls by
-    the clock. A notebook's stop button ends it too, and the model is kept as it is. The seed serves what the model itself draws, such as dropout; the order of the
-    batches is theirs. The history is returned, and kept as `model.history`. The environment
-    variable COURSE_CLOCK is a factor on `seconds`: "inf" stops the clock, "0.01" is for tests.
+    the clock. A notebook's stop button ends it too, and the model is kept as it is then. The seed
+    serves what the model itself draws, such as dropout; the order of the batches is theirs. The
+    history is returned, and kept as `model.history`. The environment variable COURSE_CLOCK is a
+    factor on `seconds`: "inf" stops the clock, "0.01" is for tests.
 
     Raises FloatingPointError when the loss is no longer a finite number.
     """
