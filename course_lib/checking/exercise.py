@@ -179,6 +179,12 @@ class Exercise:
             begun = with_comment(begun, self.method, f"Not to be called: {', '.join(banned)}.")
         return begun
 
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Name what of torch, einops and Python's library the reference's own steps call."""
+        function = function_in(ast.parse(source_of(self.reference)), self.method)
+        return tuple(dict.fromkeys(filter(None, map(_tool, ast.walk(function)))))
+
     def is_untouched(self, source: str) -> bool:
         """Return True if a source is what the learner has begun with."""
         empty = is_stub(source, self.method)

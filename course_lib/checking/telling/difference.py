@@ -388,8 +388,10 @@ def _formulas(pairs: list[Pair], factors: list[float]) -> Iterator[tuple[str, st
     """Yield what the factors are, as formulas of a size, and the name of the size."""
     for formula, of in FORMULAS.items():
         for name in pairs[0].sizes:
-            both = zip((x.sizes.get(name, 0) for x in pairs), factors, strict=True)
-            if all(size > 1 and math.isclose(of(size), f, rel_tol=1e-4) for size, f in both):
+            named = [x.sizes.get(name, 0) for x in pairs]
+            both = zip(named, factors, strict=True)
+            # of a size of 1 the factor is 1, and what is multiplied by it is right
+            if all(size > 0 and math.isclose(of(size), f, rel_tol=1e-4) for size, f in both):
                 yield formula, name
 
 

@@ -118,7 +118,7 @@ def square_of_weights(q, k, v, causal=False):
     weights = phi(q) @ phi(k).mT
     weights = weights.tril() if causal else weights
     total = weights.sum(-1, keepdim=True)
-    return weights / total @ v
+    return weights / total.masked_fill(total == 0, 1.0) @ v
 
 
 stock.ignored(
