@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.answers import probe_layers
-from course_lib.answers.source import is_stub, source_of, stub, with_comment, with_steps_of
+from course_lib.answers.source import (
+    is_stub,
+    source_of,
+    stub,
+    tools_in,
+    with_comment,
+    with_steps_of,
+)
 from course_lib.checking.ready_made import in_words
 
 # of a clause of a statement: nobody is asked for it; it costs no points
 GIVEN, REMARKED = "given", "remarked"
+
+
+TOOLS = 6  # that the last hint names
+EVERYDAY = ("apply", "dim", "float", "item", "max", "min", "new_zeros", "to", "tolist")
 
 
 class Draw:
@@ -181,9 +193,15 @@ class Exercise:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Name what of torch, einops and Python's library the reference's own steps call."""
-        function = function_in(ast.parse(source_of(self.reference)), self.method)
-        return tuple(dict.fromkeys(filter(None, map(_tool, ast.walk(function)))))
+        """Name what the reference's own steps call of torch and other packages, `TOOLS` at most.
+
+        The course's own components are what earlier exercises have built.
+        """
+        if self.broken:  # it is all there
+            return ()
+        scope = vars(sys.modules[self.reference.__module__])
+        found = tools_in(source_of(self.reference), self.method)
+        return tuple(x for x in found if _is_tool(x, scope.get(x)))[:TOOLS]
 
     def is_untouched(self, source: str) -> bool:
         """Return True if a source is what the learner has begun with."""
@@ -262,3 +280,12 @@ class Exercise:
 
     # the last line: from here on `property` is this decorator, and no longer Python's
     property = _property
+
+
+def _is_tool(name: str, value: Any) -> bool:
+    """Return True for what another package brings: a method of tensors, or an imported function."""
+    if name in EVERYDAY:
+        return False
+    if value is None:
+        return not name.isidentifier() or hasattr(Tensor, name) or hasattr(str, name)
+    return not value.__module__.startswith("course_lib.")

@@ -137,7 +137,9 @@ def record(
 ) -> None:
     """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
     try:
-        workspace.note_check(judged.exercise, judged.status, judged.points, judged.max_points)
+        named = judged.message if judged.status == "known mistake" else ""
+        points = judged.points, judged.max_points
+        workspace.note_check(judged.exercise, judged.status, *points, named)
         if judged.status == "passed":
             _keep(workspace, judged.exercise, answer, attempt)
     except OSError as error:

@@ -285,7 +285,7 @@ def _changed(pairs: list[Pair]) -> str | None:
 
 def _one_place_off(pairs: list[Pair]) -> str | None:
     """Say so if each row is what is expected one row before it, or one after it."""
-    if any(x.expected.dim() < 2 for x in pairs):
+    if any(x.expected.dim() < 2 or x.expected.dtype == torch.bool for x in pairs):
         return None
     early, late = slice(None, -1), slice(1, None)
     for ours, right, said in (
