@@ -15,7 +15,6 @@ import gzip
 import hashlib
 import io
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -30,7 +29,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import platformdirs
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from course_lib.files.atomic import write_atomically
 
@@ -238,8 +237,8 @@ def fetch(names: Iterable[str] | None = None) -> int:
     """Download the items that are not there yet, all by default; return how many bytes came.
 
     Each item is one `pip download`, verified before it enters the cache, so a fetch that was
-    interrupted goes on with the first item that is missing. The environment variable PIP_ARGS
-    holds further options for pip, quoted as in a shell. An item that fails stops no other.
+    interrupted goes on with the first item that is missing. pip's own settings hold, such as
+    the environment variable PIP_INDEX_URL. An item that fails stops no other.
 
     Raises FetchError at the end, with one sentence for each reason for which items did not come.
     """
@@ -371,7 +370,7 @@ def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
     command += ["--no-cache-dir", "--no-input", "--progress-bar", "off"]
     command += ["--retries", "1"]  # without a network, more would only take long
     command += ["--requirement", str(requirements), "--dest", str(partial / "whole")]
-    command += [*item.options, *shlex.split(os.environ.get("PIP_ARGS", ""))]
+    command += item.options
     before, said = bar.n, None
     with subprocess.Popen(
         command,
@@ -421,7 +420,7 @@ def _reason(item: Item, said: str) -> str:
     if "No matching distribution" in said:
         return (
             "no package index answered, or none has it; check the network, or name another "
-            "source, as in PIP_ARGS='--no-index --find-links FOLDER'."
+            "source by pip's own settings, such as PIP_FIND_LINKS=FOLDER."
         )
     last = (said.strip().splitlines() or ["nothing"])[-1]
     return f"pip could not download {item.requirement}, and said: {last}"

@@ -39,12 +39,12 @@ BINDER = "python -m pip install -q -r .binder/requirements.txt && .binder/postBu
 WAYS = {
     "clone, make learn, with uv": ("", "make learn ARGS=--no-browser"),
     "clone, make learn, with pip": ("", "make learn ARGS=--no-browser"),
-    "wheel, pip": ("python -m pip install -q $PIP_ARGS {wheel}", "course learn --no-browser"),
+    "wheel, pip": ("python -m pip install -q {wheel}", "course learn --no-browser"),
     "wheel, uvx": ("", "uvx --from {wheel} course learn --no-browser"),
     "Binder's script": (BINDER, LAB),
     "devcontainer's commands": (CONTAINER["postCreateCommand"], CONTAINER["postAttachCommand"]),
     "Jupyter Notebook 7": (
-        f"python -m pip install -q $PIP_ARGS {{wheel}} notebook && cp {ROOT}/notebooks/{FIRST} .",
+        f"python -m pip install -q {{wheel}} notebook && cp {ROOT}/notebooks/{FIRST} .",
         NOTEBOOK,
     ),
 }
@@ -111,7 +111,7 @@ def test_a_way_in_jupyter(name, wheel, environment, browser, tmp_path, kept):
 def test_a_notebook_alone_where_pytorch_is(name, wheel, environment, tmp_path, kept, monkeypatch):
     pins = (ROOT / "constraints.txt").read_text("utf8").split()
     there = [*KERNELS[name], *(x for x in pins if x.startswith(("torch==", "numpy==")))]
-    run(f"python -m pip install -q $PIP_ARGS {' '.join(there)}", tmp_path, environment)
+    run(f"python -m pip install -q {' '.join(there)}", tmp_path, environment)
     megabytes = downloads(environment, str(wheel))
     notebook = nbformat.read(ROOT / "notebooks" / FIRST, as_version=4)
     end = next(n for n, cell in enumerate(notebook.cells) if cell.source == CHECK)
@@ -144,7 +144,6 @@ def run(command, folder, environment):
 def downloads(environment, *wanted):
     """Return the megabytes of packages that pip would bring into an environment."""
     asked = "python -m pip install -q --dry-run --report -".split()
-    asked += environment.get("PIP_ARGS", "").split()
     report = subprocess.run([*asked, *wanted], env=environment, capture_output=True, check=True)
     sources = [x["download_info"]["url"] for x in json.loads(report.stdout)["install"]]
     return sum(map(size, sources)) / 1e6

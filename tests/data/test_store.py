@@ -75,7 +75,8 @@ def shelf(tmp_path, monkeypatch):
     items = [make_wheel(folder, "lexicon"), make_sdist(folder)]
     monkeypatch.setattr(store, "ITEMS", {item.name: item for item in items})
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "a cache"))
-    monkeypatch.setenv("PIP_ARGS", f"--no-index --find-links '{folder}'")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", folder.as_uri())
     return folder
 
 

@@ -85,7 +85,8 @@ def test_conda_environment_has_the_same_ranges():
     conda = dict(re.findall(r"^  - ([\w-]+)(>=[\d.,<]+)$", text, flags=re.MULTILINE))
     renamed = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
     wanted = {"python": PROJECT["requires-python"]}
-    for requirement in map(Requirement, PROJECT["dependencies"]):
+    lab = PROJECT["optional-dependencies"]["lab"]
+    for requirement in map(Requirement, PROJECT["dependencies"] + lab):
         wanted[renamed.get(requirement.name, requirement.name)] = str(requirement.specifier)
     assert {name: SpecifierSet(x) for name, x in conda.items()} == {
         name: SpecifierSet(x) for name, x in wanted.items()
