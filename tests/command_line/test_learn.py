@@ -201,7 +201,7 @@ def test_a_notebook_is_handed_out_as_lab_saves_it_so_that_opening_it_changes_not
     notebooks, workspace, _ = course
     learn.hand_out(workspace, notebooks)
     metadata = ipynb.read(workspace.folder / "00_start.ipynb")["metadata"]
-    manager, client = start_new_kernel()
+    manager, client = start_new_kernel(kernel_name=metadata["kernelspec"]["name"])
     try:
         told = client.kernel_info(reply=True, timeout=60)["content"]["language_info"]
         assert metadata["language_info"] == told
