@@ -118,10 +118,10 @@ def _kernel() -> Iterator[Finding]:
             f"`course learn` opens JupyterLab, which is not here: {how_to_install('lab')}.",
         )
         return
-    from course_lib.files import kernel
+    from course_lib.files import jupyter_kernel
 
-    name, spec = kernel.named()
-    if kernel.runs_here(spec):
+    name, spec = jupyter_kernel.named()
+    if jupyter_kernel.runs_here(spec):
         yield "ok", f"notebooks run on this Python, by the kernel {name}"
     else:
         where = f"notebooks run on another Python, {spec.argv[0]}"

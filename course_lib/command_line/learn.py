@@ -15,7 +15,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from urllib.parse import quote
 
-from course_lib.files import kernel
+from course_lib.files import jupyter_kernel
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import IS_CLONE, PACKAGE, ROOT, how_to_install
 from course_lib.files.releases import continued, hand_out
@@ -78,7 +78,7 @@ def run(options: Namespace) -> int:
         return 1
     os.environ.pop(VARIABLE, None)  # Lab's notebooks are in their workspace
     with contextlib.suppress(OSError):  # where no kernel may be added, they name Jupyter's own
-        kernel.register()
+        jupyter_kernel.register()
     try:
         messages = hand_out(workspace := Workspace.make(folder), notebooks)
     except OSError as error:

@@ -8,7 +8,7 @@ import re
 from itertools import count
 from pathlib import Path
 
-from course_lib.files import ipynb, kernel
+from course_lib.files import ipynb, jupyter_kernel
 from course_lib.files.workspace import Workspace
 
 STANDS_IN = "raise NotImplementedError"  # for the answer, in a stub
@@ -23,7 +23,7 @@ try: import course_lib
 except ImportError:
     import sys
     raise ImportError(f"{{sys.executable}} has no course_lib{}") from None"""
-HANDED_OUT = MISSING.format(f": choose the kernel *{kernel.SHOWN}*. `course learn` makes it.")
+HANDED_OUT = MISSING.format(f": choose the kernel *{jupyter_kernel.SHOWN}*. `course learn` makes it.")
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
 CONFLICT = re.compile(
     r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
@@ -176,7 +176,7 @@ def _write_trusted(path: Path, notebook: dict) -> None:
     from nbformat import from_dict
     from nbformat.sign import NotebookNotary
 
-    name, spec = kernel.named()
+    name, spec = jupyter_kernel.named()
     notebook["metadata"] |= {
         "kernelspec": {
             "display_name": spec.display_name,

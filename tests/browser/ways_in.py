@@ -40,16 +40,20 @@ NOTEBOOK = (
     "jupyter notebook --allow-root --no-browser --JupyterNotebookApp.default_url=/notebooks/"
     + FIRST
 )
-CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf8"))
+# what its Dockerfile runs in the course's folder, and how it begins; the system's part is Docker's
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf8")
+STEPS = [x for x in re.findall(r"^RUN (.+)$", DOCKERFILE, re.MULTILINE) if x[:3] in ("pip", ".ve")]
+[BEGINS] = re.findall(r"^CMD (.+)$", DOCKERFILE, re.MULTILINE)
 BINDER = "python -m pip install -q -r .binder/requirements.txt && .binder/postBuild"
 # what a shell runs to install, and what opens Jupyter; a way that names no wheel begins in a clone
 WAYS = {
     "clone, make learn, with uv": ("", "make learn ARGS=--no-browser"),
     "clone, make learn, with pip": ("", "make learn ARGS=--no-browser"),
-    "wheel, pip": ("python -m pip install -q {wheel}", "course learn --no-browser"),
-    "wheel, uvx": ("", "uvx --from {wheel} course learn --no-browser"),
+    "wheel, pip": ("python -m pip install -q {wheel}[lab]", "course learn --no-browser"),
+    "wheel, uvx": ("", "uvx --torch-backend auto --from {wheel}[lab] course learn --no-browser"),
+    "clone, uv run": ("", "uv run --extra lab course learn --no-browser"),
     "Binder's script": (BINDER, LAB),
-    "devcontainer's commands": (CONTAINER["postCreateCommand"], CONTAINER["postAttachCommand"]),
+    "the image's steps": (" && ".join(STEPS), f".venv/bin/{shlex.join(json.loads(BEGINS))}"),
     "Jupyter Notebook 7": (
         f"python -m pip install -q {{wheel}} notebook && cp {ROOT}/notebooks/{FIRST} .",
         NOTEBOOK,
@@ -136,7 +140,8 @@ def test_a_notebook_alone_where_pytorch_is(name, wheel, environment, tmp_path, k
 def test_colab_keeps_its_packages_and_starts_again(wheel, environment, tmp_path, kept, monkeypatch):
     lines = Path(COLAB, "backend-info", "pip-freeze.txt").read_text("utf8").split()
     published = {canonicalize_name(x): f"{x}=={y}" for x, y in re.findall(PIN, "\n".join(lines))}
-    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"], "traitlets"]
+    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
+    needed += ["traitlets", "anywidget"]  # of its kernel, which does not say so
     names = {canonicalize_name(Requirement(x).name) for x in needed} & published.keys()
     there = [published[x] for x in sorted(names)]
     there += [x for x in PINS if x.startswith("torch==")]
