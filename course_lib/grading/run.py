@@ -78,6 +78,8 @@ def run(options: Namespace) -> int:
         if is_root():
             _tell(f"Note: {AS_ROOT}")
         _tell_what_was_left_out(left_out)
+        if changed := Journal(folder).changed(rules):
+            _tell(f"{some(changed)} changed since this run was interrupted: all is judged anew.")
         results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
             write_atomically(folder / MARKS, policy.by_hand.table(results))
@@ -111,8 +113,8 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         raise CommandError(plain(str(error))) from None
     except OtherRules as error:
         raise CommandError(
-            f"{folder} holds an unfinished run with {error}: go on with that, or name another "
-            "folder."
+            f"{folder} holds an unfinished run with other options ({error}): go on with those, or "
+            "name another folder."
         ) from None
     except OSError as error:
         raise CommandError(
