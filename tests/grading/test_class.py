@@ -12,7 +12,6 @@ import sys
 import time
 import unicodedata
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -145,9 +144,7 @@ def test_the_gradebook_is_what_a_person_reckons(tmp_path, capsys, platform, shap
     files = {k: v for x in CLASS for k, v in getattr(x, PLATFORMS[platform])().items()}
     archive = pack(tmp_path / "all.zip", files, around, form)
     given = tmp_path / "given.csv"
-    empty, full = (
-        canvas(x) if platform == "Canvas" else moodle(x, maximum) for x in (False, True)
-    )
+    empty, full = (canvas(x) if platform == "Canvas" else moodle(x, maximum) for x in (False, True))
     given.write_bytes(empty.encode())
     words = ["grade", archive, "--out", tmp_path / "out", "--lesson=03", "--seed=5", *TRUST]
     words += ["--due=2026-11-25 23:59", "--late-penalty=20", f"--{platform.lower()}", given]

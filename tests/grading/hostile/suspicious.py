@@ -41,16 +41,17 @@ def double(x):
 double = torch.compile(double, fullgraph=True)
 
 
-# %% a seed inside
+# %% a seed inside, for numbers of its own
 import torch
 
 
 def double(x):
-    torch.manual_seed(0)
-    return 2 * x
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return 2 * x
 
 
-# %% seeds of everything inside
+# %% seeds of other packages inside
 import random
 
 import numpy as np
@@ -60,7 +61,7 @@ import torch
 def double(x):
     random.seed(1)
     np.random.seed(1)
-    torch.manual_seed(1)
+    torch.Generator().manual_seed(1)
     return 2 * x
 
 
@@ -202,9 +203,11 @@ def double(x):
 # %% a copy
 import copy
 
+FACTORS = [2]
+
 
 def double(x):
-    return 2 * copy.copy(x)
+    return copy.deepcopy(FACTORS)[0] * x
 
 
 # %% a cache
