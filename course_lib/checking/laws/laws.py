@@ -171,10 +171,10 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
         if verdict.status != status:
             yield f"{who} (seed {seed}) is {verdict.status!r}: {verdict.message}"
 
-    begun = InProcess(_defined(exercise, exercise.stub))
+    begun = InProcess(defined(exercise, exercise.stub))
     yield from expect("not attempted", begun, "the stub")
     written = source_of(exercise.reference)
-    yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
+    yield from expect("passed", InProcess(defined(exercise, written)), "the reference")
     for alternative in exercise.alternatives:
         if (apart := _tried(exercise, alternative, seed).deviation(math.inf)) > NEAR:
             yield f"{alternative.__name__} (seed {seed}) differs by {apart:.2g} tolerances"
@@ -279,7 +279,7 @@ def made_by_machine(exercise: Exercise, seed: int) -> Iterator[tuple[str, Answer
     for name, mutant in mutants(exercise, _first(exercise, seed)).items():
         yield name, _tried(exercise, mutant, seed)
     for name, source in edits(exercise):
-        yield name, _tried(exercise, _defined(exercise, source), seed)
+        yield name, _tried(exercise, defined(exercise, source), seed)
 
 
 def _is_other(tried: AnswerRun, mistake: Mistake, seed: int) -> bool:
@@ -322,7 +322,7 @@ def _tried(exercise: Exercise, answer: Callable, seed: int) -> AnswerRun:
     return AnswerRun(exercise, InProcess(answer), seed)
 
 
-def _defined(exercise: Exercise, source: str) -> Callable:
+def defined(exercise: Exercise, source: str) -> Callable:
     """Define an answer from its source, with the names that the reference's module knows."""
     namespace = dict(vars(importlib.import_module(exercise.reference.__module__)))
     del namespace[exercise.name]
