@@ -372,15 +372,15 @@ def reached_by_gradients(layer, x, weights):
 
 @exercise.mistake
 def by_gradients(layer, x):
-    """A gradient tells of steps so small that nothing else changes: behind a ReLU that is closed it
-    is 0, whatever a token far away would open. How far is a token to be moved?"""
+    """Tokens were moved by very little, as a gradient moves them: behind a ReLU that is closed
+    nothing moves then, whatever a token far away would open. How far is a token to be moved?"""
     return reached_by_gradients(layer, x, torch.rand_like)
 
 
 @exercise.mistake
 def by_gradients_of_the_sum(layer, x):
-    """A gradient tells of steps so small that nothing else changes, and a norm keeps the sum of a
-    state as it is, whatever its entries do. How far is a token to be moved, and which way?"""
+    """Tokens were moved by very little, as a gradient moves them, and the entries of a state were
+    added up, which a norm keeps. How far is a token to be moved, and what is compared?"""
     return reached_by_gradients(layer, x, torch.ones_like)
 
 
