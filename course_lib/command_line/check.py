@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from course_lib.command_line.shared import load, printable, used
 from course_lib.files import ipynb
-from course_lib.files.course_map import pages
+from course_lib.files.course_map import exercises, pages
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import handed_out
@@ -77,8 +77,6 @@ def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":
 
     None is loaded for it, which takes seconds.
     """
-    from course_lib.checking.catalogue import outline
-
     notebook = ipynb.read(path)
     page = next((x for x in pages() if x.number == ipynb.lesson(notebook) and x.written), None)
     release = page and ROOT / "notebooks" / page.notebook
@@ -92,7 +90,8 @@ def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":
     passed = workspace and any(workspace.record(x).passed for x in found)
     if passed or found != all_there or not {*own} <= {*given}:
         return []
-    return [outline(x) for x in found]
+    known = {x.id: x for x in exercises()}
+    return [known[x] for x in found if x in known]
 
 
 def tell(
