@@ -166,11 +166,12 @@ def archived(path, numbers):
     return pack(path, notebooks)
 
 
-def command(*words, **variables):
-    """Start the command in a process of its own, of the course that is first on its path."""
+def command(*words, course=ROOT, **variables):
+    """Start the command in a process of its own, of the course that is in a folder."""
     return subprocess.Popen(
         [*COMMAND, "--lesson=03", "--seed=5", *TRUST, *map(str, words)],
-        env=os.environ | variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=os.environ | variables | {"PYTHONPATH": str(course)}, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True,
     )  # fmt: skip
 
 
@@ -192,9 +193,9 @@ def test_a_killed_run_says_which_exercise_has_changed_and_judges_all_anew(tmp_pa
     ours = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "course_lib", course / "course_lib", ignore=ours)
     archive = archived(tmp_path / "all.zip", range(0, 80, 4))
-    words, path = [archive, "--out", out, "--jobs=1"], {"PYTHONPATH": str(course)}
+    words = [archive, "--out", out, "--jobs=1"]
     journal = out / "unfinished.jsonl"
-    running = command(*words, **path)
+    running = command(*words, course=course)
     while not journal.exists() or journal.read_bytes().count(b"\n") < 3:
         assert running.poll() is None
         time.sleep(0.05)
@@ -206,7 +207,7 @@ def test_a_killed_run_says_which_exercise_has_changed_and_judges_all_anew(tmp_pa
     worth = '@exercise.property("each matrix changes its own role and no other"'
     assert worth in text
     mended.write_text(text.replace(worth, f"{worth}, points=3"), "utf8")
-    said, _ = command(*words, **path).communicate()
+    said, _ = command(*words, course=course).communicate()
     assert "self_attention/project changed since this run was interrupted" in said
     found = json.loads((out / "results.json").read_text("utf8"))["submissions"]
     assert {x["max_score"] for x in found} == {54}
