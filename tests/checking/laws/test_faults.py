@@ -54,7 +54,9 @@ def test_two_students_have_no_name_in_common_but_those_of_the_signature():
 
 def test_what_is_not_computed_at_once_stays_whole():
     exercise = catalogue.load("start/hello")
-    source = "def double(x):\n    y = [a * 2 for a in x] if x else x + x * 2\n    return -y[0] + 1\n"
+    source = (
+        "def double(x):\n    y = [a * 2 for a in x] if x else x + x * 2\n    return -y[0] + 1\n"
+    )
     text = single_steps(exercise, source)
     assert "[a * 2 for a in x] if x else x + x * 2" in text
     assert [type(x).__name__ for x in ast.parse(text).body[0].body[-3:]] == [
