@@ -170,8 +170,8 @@ def command(*words, course=ROOT, **variables):
     """Start the command in a process of its own, of the course that is in a folder."""
     return subprocess.Popen(
         [*COMMAND, "--lesson=03", "--seed=5", *TRUST, *map(str, words)],
-        env=os.environ | variables | {"PYTHONPATH": str(course)}, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True,
+        env=os.environ | variables | {"PYTHONPATH": str(course)}, cwd=course, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
