@@ -7,10 +7,7 @@ it, no known mistake says what it is, and about as many cases fail as by the oth
 
 import ast
 import difflib
-import io
 import statistics
-import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,6 +20,7 @@ from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
+from course_lib.checking.mended import ROOM, tokens, without_texts
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.telling.known_mistakes import diagnosis
 from course_lib.checking.trying.trial import AnswerRun, cases, same_reply
@@ -31,7 +29,6 @@ from course_lib.checking.verdict import judge
 SEED = 0  # of the inputs that tell which faults are alike
 FEWEST = 3  # faults of an exercise that is worth a page
 SECONDS = 2  # for a case
-ROOM = 60  # characters: no line to be mended has more, and no public answer less than twice that
 ALIKE = 0.25  # of all cases: so far from the median fault
 
 
@@ -84,7 +81,7 @@ def faults(exercise: Exercise) -> list[Fault]:
 def _seen(exercise: Exercise, page: str, right: str, child: ChildProcess) -> tuple[int, int] | None:
     """Return how many cases fail, and how many there are, if one may be asked to find the fault."""
     line = _line_apart(page, right)
-    if not line or sum(map(len, _tokens(line))) > ROOM:
+    if not line or sum(map(len, tokens(line))) > ROOM:
         return None
     whole = standalone(exercise).replace(source_of(exercise.reference), page)
     child.hold(whole, exercise.name)
@@ -121,42 +118,11 @@ def _by_line(text: str) -> dict[int, tuple[str, ...]]:
     return lines
 
 
-def apart(page: str, answer: str) -> int:
-    """Count the characters of code in which an answer differs from its page.
-
-    Imports, docstrings, comments, layout, and the order of definitions do not count.
-    """
-    try:
-        first, second = [*_definitions(page)], [*_definitions(answer)]
-    except (SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-        return len(answer)
-    given = [x for x in second if x not in first]
-    left = [x for x in first if x not in second]
-    one, other = ([y for x in rest for y in _tokens(x)] for rest in (left, given))
-    blocks = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return sum(
-        max(len("".join(one[a:b])), len("".join(other[c:d])))
-        for kind, a, b, c, d in blocks
-        if kind != "equal"
-    )
-
-
-def _definitions(source: str) -> Iterator[str]:
-    for statement in ast.parse(without_texts(source)).body:
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            yield ast.unparse(statement)
-
-
-def _tokens(source: str) -> list[str]:
-    found = tokenize.generate_tokens(io.StringIO(source).readline)
-    return [x.string for x in found if x.string.strip()]
-
-
 def _length(source: str) -> int:
     """Count the characters of a function's statements, or of those of a class's methods."""
     functions = (x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.FunctionDef))
     bodies = ("\n".join(map(ast.unparse, x.body)) for x in functions)
-    return sum(len(y) for x in bodies for y in _tokens(without_texts(x)))
+    return sum(len(y) for x in bodies for y in tokens(without_texts(x)))
 
 
 def of_its_own(exercise: Exercise, page: str) -> tuple[int, int]:
@@ -175,12 +141,3 @@ def of_its_own(exercise: Exercise, page: str) -> tuple[int, int]:
 def _written(source: str) -> list[str]:
     """List the lines of a source as they are written, and as Python itself would write them."""
     return [x.strip() for x in without_texts(source).splitlines() if x.strip()]
-
-
-def without_texts(source: str) -> str:
-    """Write a source without its docstrings, comments and layout."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)

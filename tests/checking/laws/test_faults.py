@@ -7,9 +7,10 @@ import pytest
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import find_source, source_of
 from course_lib.checking import catalogue
-from course_lib.checking.laws.faults import ALIKE, ROOM, NoFaults, apart, faults, of_its_own
+from course_lib.checking.laws.faults import ALIKE, NoFaults, faults, of_its_own
 from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
+from course_lib.checking.mended import ROOM, apart
 from course_lib.checking.verdict import judge
 from tests import WEEKLY
 
