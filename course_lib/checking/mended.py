@@ -38,7 +38,7 @@ def _definitions(source: str) -> Iterator[str]:
 
 def tokens(source: str) -> list[str]:
     """List the words and signs of a source."""
-    found = tokenize.generatetokens(io.StringIO(source).readline)
+    found = tokenize.generate_tokens(io.StringIO(source).readline)
     return [x.string for x in found if x.string.strip()]
 
 

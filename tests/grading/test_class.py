@@ -12,6 +12,7 @@ import sys
 import time
 import unicodedata
 import zipfile
+from typing import Literal
 
 import pytest
 
@@ -97,7 +98,7 @@ class Student:
 CLASS = [Student(place) for place in range(60)][TENTH]
 
 
-def pack(path, files, around="", form="NFC"):
+def pack(path, files, around="", form: Literal["NFC", "NFD"] = "NFC"):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             written = unicodedata.normalize(form, around + name)

@@ -1,7 +1,5 @@
 """Pages of *find the bug* that are made by machine: alike, unlike any text, and to be mended."""
 
-import ast
-
 import pytest
 
 from course_lib.answers.answer import InProcess
@@ -60,9 +58,8 @@ def test_what_is_not_computed_at_once_stays_whole():
     )
     text = single_steps(exercise, source)
     assert "[a * 2 for a in x] if x else x + x * 2" in text
-    assert [type(x).__name__ for x in ast.parse(text).body[0].body[-3:]] == [
-        "Assign", "Assign", "Return",
-    ]  # fmt: skip
+    last = [x.partition("=")[0].split() for x in text.splitlines()[-2:]]
+    assert last[1] == ["return", last[0][0], "+", "1"]
 
 
 def test_layout_comments_and_imports_are_no_difference():
