@@ -23,7 +23,8 @@
    processor, whatever its last digits are. A right one stays within half of the tolerance.
 16. A right answer passes whatever torch's settings are in the process that judges it, and none of
    them is another afterwards: see `SETTINGS`.
-17. All this holds for every seed.
+17. Every clause of the statement is asked: see `clauses`. What is forbidden stands in the stub.
+18. All this holds for every seed.
 
 That each exercise stands in one lesson is a law of the lessons.
 """
@@ -44,6 +45,7 @@ from course_lib.answers.answer import Description, Foreign, InProcess, Reply, te
 from course_lib.answers.settings import settings
 from course_lib.answers.source import define, source_of
 from course_lib.checking.exercise import Exercise, Mistake
+from course_lib.checking.laws.clauses import untied
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.mutants import by_heart, guessing, mutants
 from course_lib.checking.laws.sizes import missing_sizes
@@ -105,7 +107,7 @@ class Proof:
 
 def prove(exercise: Exercise, seeds: tuple[int, ...] = (0,)) -> Proof:
     """Hold an exercise against its laws, the 4th excepted, for each seed of the inputs."""
-    violations = [*_texts(exercise), *_elsewhere(exercise, seeds)]
+    violations = [*_texts(exercise), *untied(exercise), *_elsewhere(exercise, seeds)]
     violations += [*_large_numbers(exercise), *missing_sizes(exercise), *_refused(exercise)]
     violations += _by_heart(exercise, seeds)
     for seed in seeds:
