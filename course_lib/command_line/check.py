@@ -29,6 +29,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the notebook, and the one exercise of it that may be asked for."""
     parser.add_argument("notebook", metavar="NOTEBOOK", type=Path)
     parser.add_argument("--exercise", metavar="ID", help="judge this one alone")
+    parser.add_argument(
+        "--due", metavar="LESSON",
+        help="before you hand it in: is this the page of LESSON, and which answers are missing?",
+    )  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show each panel in full")
 
 
@@ -36,6 +40,8 @@ def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
     if options.notebook.is_dir():
         raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")
+    if options.due:
+        return _due(options.notebook, options.due)
     folder = options.notebook.absolute().parent
     workspace = Workspace.find(folder)
     if not options.exercise and (untouched := _untouched(options.notebook, workspace)):
@@ -70,6 +76,29 @@ def run(options: Namespace) -> int:
     points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)
     print(f"{passed} of {len(judged)} exercises passed, {points} of {most} points.")
     return int(any(x.status not in ("passed", "not attempted") for x in judged))
+
+
+def _due(path: Path, lesson: str) -> int:
+    """Say what a grader would find of a lesson in a notebook; return 1 if anything is missing."""
+    from course_lib.checking.notebook.answer_cells import another_page, find_answers
+    from course_lib.grading.judging.rules import exercises_of
+
+    try:
+        asked = [load(x) for x in exercises_of([lesson])]
+    except LookupError as error:
+        raise CommandError(f"{error.args[0]}.") from None
+    notebook = ipynb.read(path)
+    if said := another_page(notebook, asked):
+        raise CommandError(said)
+    submission, missing = find_answers(notebook, str(path), asked, alone=True), []
+    for attempt in submission.attempts.values():
+        own = [ipynb.code(x) for x in notebook["cells"] if ipynb.exercise(x) == attempt.exercise.id]
+        if not attempt.source or any(map(attempt.exercise.is_untouched, own)):
+            missing.append(attempt)
+            print(printable(f"○ {attempt.exercise.id}: {attempt.problem or 'not written yet'}"))
+    there = len(asked) - len(missing)
+    print(f"{path} is a page of {lesson}; {there} of {len(asked)} answers are there.")
+    return int(bool(missing))
 
 
 def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":

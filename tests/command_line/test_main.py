@@ -177,6 +177,24 @@ def test_what_can_do_without_a_workspace_says_that_nothing_is_recorded(
     assert [x.name for x in tmp_path.iterdir()] == ["00.ipynb"]
 
 
+def test_before_the_deadline_a_check_says_what_is_missing_and_judges_nothing(
+    notebook, workspace, capsys
+):
+    path = notebook((ID, STUB))
+    assert main(["check", str(path), "--due", "00"]) == 1
+    assert capsys.readouterr().out == (
+        f"○ {ID}: not written yet\n{path} is a page of 00; 0 of 1 answers are there.\n"
+    )
+    notebook((ID, WRONG))
+    assert main(["check", str(path), "--due", "00"]) == 0
+    assert "1 of 1 answers are there" in capsys.readouterr().out
+    assert main(["check", str(path), "--due", "05"]) == 2
+    assert "This is the notebook of 00: what is graded here is 05." in capsys.readouterr().err
+    assert main(["check", str(path), "--due", "99"]) == 2
+    assert "no lesson 99 has exercises" in capsys.readouterr().err
+    assert workspace.record(ID).attempts == 0
+
+
 @pytest.mark.usefixtures("warm")
 def test_a_check_judges_records_and_keeps(workspace, notebook, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)  # the notebook's folder decides, not this one
