@@ -21,7 +21,7 @@ from course_lib.files.errors import CommandError
 # the modules, in the order in which `course --help` shows them
 COMMANDS = (
     "learn", "check", "watch", "progress", "list_exercises", "hint", "solution", "reset",
-    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export",
+    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export", "exam",
 )  # fmt: skip
 
 
