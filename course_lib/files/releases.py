@@ -23,7 +23,9 @@ try: import course_lib
 except ImportError:
     import sys
     raise ImportError(f"{{sys.executable}} has no course_lib{}") from None"""
-HANDED_OUT = MISSING.format(f": choose the kernel *{jupyter_kernel.SHOWN}*. `course learn` makes it.")
+HANDED_OUT = MISSING.format(
+    f": choose the kernel *{jupyter_kernel.SHOWN}*. `course learn` makes it."
+)
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
 CONFLICT = re.compile(
     r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
