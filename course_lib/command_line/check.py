@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from course_lib.command_line.shared import load, printable, used
 from course_lib.files import ipynb
-from course_lib.files.course_map import pages
+from course_lib.files.course_map import exercises, pages
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import handed_out
+from course_lib.files.releases import INSTALLATION, without
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -106,22 +106,23 @@ def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":
 
     None is loaded for it, which takes seconds.
     """
-    from course_lib.checking.catalogue import outline
-
     notebook = ipynb.read(path)
     page = next((x for x in pages() if x.number == ipynb.lesson(notebook) and x.written), None)
     release = page and ROOT / "notebooks" / page.notebook
     if not release or not release.is_file():
         return []
+    both = notebook, ipynb.read(release)
+    for x in both:
+        without(x, INSTALLATION)  # it is another one in a workspace
     own, given = (
-        [(ipynb.exercise(cell), ipynb.code(cell).rstrip()) for cell in x["cells"]]
-        for x in (notebook, handed_out(release))
+        [(ipynb.exercise(cell), ipynb.code(cell).rstrip()) for cell in x["cells"]] for x in both
     )
     found, all_there = ([exercise for exercise, _ in x if exercise] for x in (own, given))
     passed = workspace and any(workspace.record(x).passed for x in found)
     if passed or found != all_there or not {*own} <= {*given}:
         return []
-    return [outline(x) for x in found]
+    known = {x.id: x for x in exercises()}
+    return [known[x] for x in found if x in known]
 
 
 def tell(

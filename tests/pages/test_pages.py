@@ -23,8 +23,10 @@ from book import pictures
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.laws import laws
+from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.course_map import (
     EXERCISES,
+    SOLUTIONS,
     disagreements,
     hours,
     lesson_of,
@@ -76,6 +78,15 @@ def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells()
     else:
         assert EXERCISES.read_text("utf8") == wanted, "run `make pages`"
         assert ids() == in_cells
+
+
+def test_what_solution_prints_without_torch_is_what_it_would_put_together():
+    printed = {x: solution_text(load(x)) for x in ids()}
+    wanted = json.dumps(printed, indent=1, ensure_ascii=False) + "\n"
+    if UPDATE:
+        SOLUTIONS.write_text(wanted, "utf8")
+    else:
+        assert SOLUTIONS.read_text("utf8") == wanted, "run `make pages`"
 
 
 def test_the_kept_proof_is_of_every_comparison_and_every_exercise():
