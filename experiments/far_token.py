@@ -4,6 +4,7 @@ A text of random letters has one mark, "!", before one letter. At each "?" behin
 name that letter. So it needs order (which letter follows the mark?) and reach.
 """
 
+from functools import partial
 from itertools import pairwise
 
 from course_lib.instruments import training
@@ -14,7 +15,8 @@ from course_lib.instruments.position_models import (
     marked,
     naming_loss,
 )
-from course_lib.instruments.position_schemes import NoPositions, Rotary
+from course_lib.instruments.position_schemes import NoPositions, Rotary, interpolated
+from course_lib.positions import rotary
 
 LESSON = "04"
 SEEDS = (0, 1, 2)
@@ -25,13 +27,12 @@ TUNING = {"steps": 50, "learning_rate": 0.001}  # on LONGEST tokens
 FULL = {"steps": 400, "learning_rate": 0.005}  # on 32 texts of LONGEST tokens a step
 TESTED = 256
 PLACES = (0, N, 4 * N, LONGEST)  # where shares begin and end
-PLAIN = {"stretch": 1.0, "seen": 0, "base": 10000.0, "clamp": None}
-WAYS = {
-    "as it was": {},
-    "all pairs interpolated": {"stretch": LONGEST / N},
-    "slow pairs interpolated": {"stretch": LONGEST / N, "seen": N},
-    "base 500,000": {"base": 500_000.0},
-    "distances clamped": {"clamp": N - 1},
+WAYS: dict[str, Rotary] = {
+    "as it was": Rotary(),
+    "all pairs interpolated": Rotary(partial(interpolated, stretch=LONGEST / N)),
+    "slow pairs interpolated": Rotary(partial(interpolated, stretch=LONGEST / N, trained=N)),
+    "base 500,000": Rotary(partial(rotary, base=500_000.0)),
+    "distances clamped": Rotary(clamp=N - 1),
 }
 
 
@@ -63,7 +64,7 @@ def measure_one(seed: int) -> dict[str, list[float]]:
     learned = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     for name, way in WAYS.items():
         model.load_state_dict(learned)
-        vars(model.scheme).update(PLAIN | way)
+        model.scheme.turn, model.scheme.clamp = way.turn, way.clamp
         found[name] = shares(model)
         train(model, LONGEST, BATCH // LONGEST, seed + 100, TUNING)
         found[f"{name}, {TUNING['steps']} steps"] = shares(model)

@@ -81,7 +81,7 @@ ITEMS = {
             size=5_416_192,
             licence="public domain",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "05", "07", "10", "12", "14", "15", "16"),
+            lessons=("01", "03", "04", "05", "07", "10", "12", "14", "15", "16"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(

@@ -1,4 +1,7 @@
-"""A small causal model with any position scheme, and a task that needs far text (lesson 04)."""
+"""A small causal model with any position scheme; its loss by position, and what it writes.
+
+And a task that needs far text (lesson 04).
+"""
 
 from collections.abc import Iterator
 
@@ -16,6 +19,7 @@ from course_lib.positions import alibi
 
 LAYERS, D_MODEL, HEADS = 2, 64, 4
 LETTERS, MARK, ASK = 16, 16, 17  # letters are 0 to 15
+WINDOW, EVERY = 32, 4  # positions that share a mean; every fourth of them counts
 
 
 class SlopedHeads(NoPositions):
@@ -51,6 +55,39 @@ class CausalModel(nn.Module):
         for block in self.blocks:
             x = block(x, causal_mask(tokens.shape[-1]))
         return self.last_norm(x) @ self.table.mT
+
+
+def next_token_loss(
+    model: nn.Module, batch: tuple[Int[Tensor, "batch n"], Int[Tensor, "batch n"]]
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy of the following tokens, in nats."""
+    tokens, following = batch
+    return F.cross_entropy(model(tokens).mT, following)
+
+
+@torch.no_grad()
+def loss_by_window(model: nn.Module, texts: Int[Tensor, "batch n"]) -> Float[Tensor, " windows"]:
+    """Return the loss of each WINDOW positions, with all tokens before each position shown."""
+    loss = F.cross_entropy(model(texts[:, :-1]).mT, texts[:, 1:], reduction="none").mean(0)
+    return loss[EVERY - 1 :: EVERY].unflatten(0, (-1, WINDOW // EVERY)).mean(-1)
+
+
+@torch.no_grad()
+def loss_of_the_last(model: nn.Module, texts: Int[Tensor, "batch n"]) -> Float[Tensor, " windows"]:
+    """Return what `loss_by_window` does from the second window on, WINDOW tokens shown alone."""
+    parts = texts[:, EVERY:].unfold(1, WINDOW + 1, EVERY)
+    loss = [F.cross_entropy(model(part[:, :-1])[:, -1], part[:, -1]) for part in parts.unbind(1)]
+    return torch.stack(loss).unflatten(0, (-1, WINDOW // EVERY)).mean(-1)
+
+
+@torch.no_grad()
+def write(model: nn.Module, tokens: Int[Tensor, " n"], more: int, seed: int) -> Int[Tensor, " m"]:
+    """Go on with a text by so many tokens, drawn by their probabilities."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(more):
+        probabilities = softmax(model(tokens[None])[0, -1])
+        tokens = torch.cat([tokens, torch.multinomial(probabilities, 1, generator=generator)])
+    return tokens
 
 
 def marked(
