@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import ROLES, SMALL, Diagram
+from course_lib.positions import rotary
 
 Turn = Callable[[Tensor, Tensor, float], Tensor]  # `rotary`: x, positions, base
 
@@ -124,7 +125,7 @@ def _signed(ax: Axes, values: Tensor):
     return ax.imshow(values, aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest")
 
 
-def clocks(turn: Turn) -> None:
+def clocks(turn: Turn = rotary) -> None:
     """Show a query and a key at some positions, each with a fast and a slow hand."""
     pairs = [(3, 1), (5, 3), (7, 5), (5, 1), (7, 1)]
     title = "Both move on: the score stays. The query alone moves on: the score changes"
@@ -154,7 +155,10 @@ def clocks_by_hand(turn: Turn) -> None:
     positions = torch.arange(FAR + 1)
     hands = [_hands(turn, position) for position in positions.tolist()]
     scores = [_score(hands[i], hands[0]) for i in range(FAR + 1)]
-    figure, (fast, slow, curve) = plots.panels("", [*NAMES, "score"], size=(8.4, 2.7))
+    title = "A query and a key, two hands each: their score knows the distance alone"
+    figure, (fast, slow, curve) = plots.panels(
+        title, [*NAMES, "score by distance"], size=(8.4, 2.7)
+    )
     i, j = 7, 3
     for row, ax in enumerate((fast, slow)):
         _face(ax, hands[i][row], hands[j][row])
@@ -193,25 +197,25 @@ def _face(ax: Axes, query: Sequence[float], key: Sequence[float]) -> None:
 
 
 def loss_by_position(
-    title: str, losses: Mapping[str, Tensor], kept: Mapping[str, Sequence[Sequence[float]]]
+    title: str, losses: Mapping[str, Tensor], kept: Sequence[Mapping[str, Sequence[float]]]
 ) -> None:
     """Show the loss of each 32 characters, a line a way of reading, its name at its end.
 
     `kept` are runs of the same, drawn pale. A line that is shorter ends where the others do.
     """
     figure, ax = plots.axes(title, "position", "loss (nats)", size=(7.6, 3.8))
-    windows = max(map(len, losses.values()))
-    ends = 32 * torch.arange(1, windows + 1)
+    ends = 32 * torch.arange(1, 1 + max(map(len, losses.values())))
     ax.axvspan(0, 32, color="0.88", zorder=0)
-    said = []
-    for (name, loss), colour in zip(losses.items(), plots.COLOURS, strict=False):
-        for run in kept.get(name, ()):
-            ax.plot(ends[-len(run) :] - 16, run, color=colour, alpha=0.25, linewidth=1)
-        ax.plot(ends[-len(loss) :] - 16, loss, "o-", color=colour, markersize=4)
-        ax.text(ends[-1] - 10, loss[-1], name, color=colour, size="small", va="center")
-        said.append(f"{name}: {', '.join(f'{x:.2f}' for x in loss.tolist())}")
+    colours, label_at = dict(zip(losses, plots.COLOURS, strict=False)), 0.0
+    for name, loss in sorted(losses.items(), key=lambda x: x[1][-1].item()):
+        for run in kept:
+            ax.plot(ends[-len(loss) :] - 16, run[name], color=colours[name], alpha=0.25, lw=1)
+        ax.plot(ends[-len(loss) :] - 16, loss, "o-", color=colours[name], markersize=4)
+        label_at = max(loss[-1].item(), label_at + 0.12)
+        ax.text(ends[-1] - 8, label_at, name, color=colours[name], size="small", va="center")
     ax.text(16, ax.get_ylim()[1], "trained", ha="center", va="top", size="small", color="0.3")
     ax.set(xlim=(0, ends[-1] + 65), xticks=[0, *ends.tolist()])
+    said = [f"{name}: {', '.join(f'{x:.2f}' for x in loss)}" for name, loss in losses.items()]
     plots.show(
         figure,
         f"Lines of loss by windows of 32 characters up to character {ends[-1]}; the first window "
