@@ -103,7 +103,7 @@ waves = sinusoidal(5, 6)
 print(one, praised(x + waves), other, praised(y + waves), sep="\n")
 
 # %% [markdown]
-# It does: the words are the same, and what comes out differs. Here are your waves for a hundred positions.
+# It does. The words are the same, and what comes out differs. This is how your waves look, for a hundred positions.
 
 # %% tags=["hide-input"]
 waves = sinusoidal(101, 64)
@@ -126,7 +126,7 @@ reveal(guess, "always" if falling.all() else "not always")
 print(f"position 4 with 7: {similarity[4, 7]:.1f}, with 17: {similarity[4, 17]:.1f}")
 
 # %% [markdown]
-# "Pos 4 is 'closer' to pos 7 than pos 17", says L3 (lesson 00 lists the lectures), and is right. But the fall is not steady: a sum of cosines wavers on its way down. It is also the same to the left and to the right. To prefer one side, a model needs $W_Q$ and $W_K$: the next section shows how.
+# "Pos 4 is 'closer' to pos 7 than pos 17", says L3 (lesson 00 lists the lectures), and is right. But the fall is not steady: a sum of cosines wavers on its way down. It is also the same on both sides. To prefer one of them, a model needs $W_Q$ and $W_K$.
 
 # %% [markdown]
 # ## A shift is a rotation
@@ -169,9 +169,6 @@ from course_lib.pretrained import minilm
 
 learned = minilm.load().positions.table.detach()[1:]  # row 0 always has the same token, [CLS]
 learned = learned - learned.mean(0)
-print("positions and columns:", tuple(learned.shape))
-
-# %% tags=["once", "hide-input"]
 pictures.similar_positions({"your waves": waves, "MiniLM's table": learned})
 
 # %% [markdown]
@@ -283,10 +280,15 @@ budget = {"steps": 600, "learning_rate": 0.01, "seconds": 30}
 history = training.train(model, batches, position_models.next_token_loss, **budget)
 
 # %% [markdown]
-# Let it write, each character drawn after all those before it. A bar marks the 32nd character. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text behind the bar: does it go on as before, or break down?**
+# Let it write, and draw each character after all those before it. A bar marks the 32nd. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text behind the bar: does it go on as before, or break down?**
 
 # %%
 guess = None  # "goes on" or "breaks down"
+
+# %% tags=["training", "hide-input"]
+texts = held_out[: 64 * 4096].view(64, -1)[:, :257]
+losses = {"as it was": position_models.loss_by_window(model, texts)}
+reveal(guess, "breaks down" if losses["as it was"][-1] > losses["as it was"][0] + 0.5 else "goes on")
 
 # %% tags=["training"]
 def written():
@@ -297,12 +299,9 @@ def written():
 
 print(written())
 
-# %% tags=["training", "hide-input"]
-texts = held_out[: 64 * 4096].view(64, -1)[:, :257]
-losses = {"as it was": position_models.loss_by_window(model, texts)}
-reveal(guess, "breaks down" if losses["as it was"][-1] > losses["as it was"][0] + 0.5 else "goes on")
-
 # %% [markdown]
+# Letters, and no words. The weights are those that read 32 characters well.
+#
 # ## Distances that it has never seen
 #
 # Two things are new behind the bar. There are more keys than ever before, and they are farther away. Change one of the two: keep every key, and never show the model a distance that training did not have. All distances above 31 are read as 31.
@@ -314,7 +313,7 @@ model.scheme.clamp = 31
 print(written())
 
 # %% [markdown]
-# The same weights, as many keys, and it writes on. Now measure it, on 64 texts that were held out. For comparison, the third line shows the model only the last 32 characters before each position.
+# The same weights, as many keys, and it writes on. Now measure it on held-out texts. For comparison, the third line shows the model only the last 32 characters before each position.
 
 # %% tags=["training", "hide-input"]
 losses["clamped"] = position_models.loss_by_window(model, texts)
@@ -323,32 +322,34 @@ kept = results.load("unseen_distances")["figures"]["runs"]
 pictures.loss_by_position(
     "Trained on 32 characters: new distances break it, and without them it holds", losses, kept
 )
-
-# %% tags=["training", "hide-input"]
 claim = "in the last window, clamping takes over 1 nat off, and comes within 0.15 of the last 32 alone"
 came = {name: round(loss[-1].item(), 2) for name, loss in losses.items()}
 plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines are six more models.)
+# **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: six more runs, with three seeds on one and on two threads.)
 #
-# But look at the third line. A level line looks like success; yet with the last 32 characters alone the model does just as well. It survives the long text by not needing it.
+# But look at the third line. A level line looks like success; yet with the last 32 characters alone the model does as well. It survives the long text without any need of it.
 
 # %% [markdown]
 # <details><summary>How we know</summary>
 #
-# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, by up to 224, so that some pairs are far apart (after Zhu et al. 2024). Such a model reads 256 characters at a level loss, without any clamp. So neither the number of keys nor the length of the text does the harm. [RESULTS.md](../RESULTS.md) has all runs, and the other answers: Shaw's vectors have a limit of their own, and hold; ALiBi takes more off the farther a key is, and holds; waves fail. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of waves, and two lines later: "the extrapolation doesn't really work!"
+# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Such a model reads 256 characters at a level loss, without any clamp. So neither the number of keys nor the length of the text does the harm.
+#
+# [RESULTS.md](../RESULTS.md) has all runs, and other answers: Shaw's vectors have a limit of their own, and hold; waves fail. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of them, and two lines later: "the extrapolation doesn't really work!"
 # </details>
 
 # %% [markdown]
 # ## What is done in practice
 #
-# A clamp has a price: all that is far is equally far, and far back *the critics praised the writers* and *the writers praised the critics* look alike again. To *use* a long text, a model must tell one far position from another. So in practice one does two things.
+# A clamp has a price: all that is far is equally far. Of two tokens far back, a layer cannot tell any more which came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another. In practice one does two things.
 #
-# **Change the angles.** Behind $L$ tokens the slow hands (pairs of columns with a low *frequency* $\theta_c$) point where they never pointed in training. **Position interpolation** (Chen et al. 2023) divides all positions by $s=L'/L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024) slows only the hands that did not complete a turn within $L$:
+# **Change the angles.** Behind $L$ tokens the slow hands (pairs of columns with a low *frequency* $\theta_c$) point where they never pointed in training.
 
 # %% [markdown]
+# **Position interpolation** (Chen et al. 2023) divides all positions by $s=L'/L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024) slows only the hands that did not complete a turn within $L$:
+#
 # $$\theta_c\to\frac{\theta_c}{s}\quad\text{if}\quad\frac{2\pi}{\theta_c}>L$$
 #
 # **Train a little**, on long texts. Here are both, with your function.
@@ -367,7 +368,7 @@ history = training.train(model, long, position_models.next_token_loss, **budget)
 print(written())
 
 # %% [markdown]
-# It writes on, and now it can tell 100 from 200. Are both needed? Here is the loss of the last 32 characters: yours, and what either does alone (means of six other models).
+# It writes on, and its scores tell a distance of 100 from one of 200. Are both steps needed? Here is the loss of the last 32 characters: yours, and what either step does alone, in the six other models.
 
 # %% tags=["training"]
 tuned = position_models.loss_by_window(model, texts)[-1].item()
@@ -380,27 +381,22 @@ claim = "slower hands and 50 steps on long texts take over 1 nat off the loss of
 came = round(plain - tuned, 2)
 training.expect(claim, came > 1, came, model)
 
-# %% [markdown]
-# Together they reach in fifty steps what neither reaches alone.
-
 # %%
 needs()
 
 # %% [markdown]
-# Open models of the last three years do the same to their slow hands. They are trained on short texts first, since these are cheap, and on long ones at the end.
+# Together they reach in fifty steps what neither reaches alone. And three open models, by their published code: none leaves its slow hands as they were.
 #
-# | | its slow hands |
+# | | slow hands |
 # |:-|:-|
-# | Llama 3.1 (2024) | slowed eightfold behind 8,192 tokens; base 500,000 |
-# | gpt-oss (2025) | slowed 32-fold behind 4,096 tokens; base 150,000 |
-# | Gemma 4 (2026), layers that see the whole text | three quarters of all hands do not turn at all; base 1,000,000 |
-#
-# (From their published code and settings.)
+# | Llama 3.1 (2024) | those that complete no turn in 8,192 tokens: 8 times as slow |
+# | gpt-oss (2025) | those that complete no turn in 4,096 tokens: 32 times as slow |
+# | Gemma 4 (2026), in layers that see the whole text | the slowest three quarters: they stand still |
 
 # %% [markdown]
 # ## Box: the first exponent
 #
-# > **Where the lectures disagree (D04 in TOPICS.md).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right.
+# > **Where the lectures disagree (D04 in TOPICS.md).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right; no model minds, since the token vectors are learned in any order. Your code follows the paper.
 
 # %% tags=["nbval-check-output"]
 c = torch.arange(32.0)
@@ -408,9 +404,6 @@ exponents = {"paper, L5": c / 32, "L1 to L4": (c + 1) / 32, "tensor2tensor": c /
 for name, exponent in exponents.items():
     ends = 2 * 10000 ** exponent[[0, -1]]
     print(f"{name:14} from {ends[0]:.2f} pi to {ends[1]:.0f} pi")
-
-# %% [markdown]
-# Your code follows the paper. The order of the columns does not matter to a model: the token vectors, to which they are added, are learned in any order.
 
 # %% [markdown]
 # ## What to remember

@@ -122,7 +122,9 @@ def similar_positions(tables: Mapping[str, Tensor], shown: int = 101) -> None:
 
 
 def _signed(ax: Axes, values: Tensor):
-    return ax.imshow(values, aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest")
+    return ax.imshow(
+        values.numpy(), aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest"
+    )
 
 
 def clocks(turn: Turn = rotary) -> None:
@@ -204,17 +206,18 @@ def loss_by_position(
     `kept` are runs of the same, drawn pale. A line that is shorter ends where the others do.
     """
     figure, ax = plots.axes(title, "position", "loss (nats)", size=(7.6, 3.8))
-    ends = 32 * torch.arange(1, 1 + max(map(len, losses.values())))
+    ends = [32 * (i + 1) for i in range(max(map(len, losses.values())))]
+    middles = [end - 16 for end in ends]
     ax.axvspan(0, 32, color="0.88", zorder=0)
     colours, label_at = dict(zip(losses, plots.COLOURS, strict=False)), 0.0
     for name, loss in sorted(losses.items(), key=lambda x: x[1][-1].item()):
         for run in kept:
-            ax.plot(ends[-len(loss) :] - 16, run[name], color=colours[name], alpha=0.25, lw=1)
-        ax.plot(ends[-len(loss) :] - 16, loss, "o-", color=colours[name], markersize=4)
+            ax.plot(middles[-len(loss) :], run[name], color=colours[name], alpha=0.25, lw=1)
+        ax.plot(middles[-len(loss) :], loss.tolist(), "o-", color=colours[name], markersize=4)
         label_at = max(loss[-1].item(), label_at + 0.12)
         ax.text(ends[-1] - 8, label_at, name, color=colours[name], size="small", va="center")
     ax.text(16, ax.get_ylim()[1], "trained", ha="center", va="top", size="small", color="0.3")
-    ax.set(xlim=(0, ends[-1] + 65), xticks=[0, *ends.tolist()])
+    ax.set(xlim=(0, ends[-1] + 65), xticks=[0, *ends])
     said = [f"{name}: {', '.join(f'{x:.2f}' for x in loss)}" for name, loss in losses.items()]
     plots.show(
         figure,
