@@ -328,7 +328,7 @@ plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: six more runs, with three seeds on one and on two threads.)
+# **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: four more runs, with three seeds.)
 #
 # But look at the third line. A level line looks like success; yet with the last 32 characters alone the model does as well. It survives the long text without any need of it.
 
@@ -368,7 +368,7 @@ history = training.train(model, long, position_models.next_token_loss, **budget)
 print(written())
 
 # %% [markdown]
-# It writes on, and its scores tell a distance of 100 from one of 200. Are both steps needed? Here is the loss of the last 32 characters: yours, and what either step does alone, in the six other models.
+# It writes on, and its scores tell a distance of 100 from one of 200. Are both steps needed? Here is the loss of the last 32 characters: yours, and what either step does alone, in the four other runs.
 
 # %% tags=["training"]
 tuned = position_models.loss_by_window(model, texts)[-1].item()
