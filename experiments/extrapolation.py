@@ -97,7 +97,7 @@ def measure_one(scheme: str, rate: float, seed: int) -> dict[str, dict]:
     model = train(scheme, rate, seed)
     found = {scheme: read(model)}
     if scheme == "rotary":
-        model.scheme.turn = partial(interpolated, stretch=LONGEST / N, trained=N)
+        vars(model.scheme)["turn"] = partial(interpolated, stretch=LONGEST / N, trained=N)
         found[REPAIRED] = read(model)
     return found
 

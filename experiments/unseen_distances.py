@@ -73,15 +73,16 @@ def measure_one(seed: int, threads: int) -> dict[str, list[float]]:
     """Train two models, and read with the first in every way."""
     torch.set_num_threads(threads)
     read = texts()
-    model = train(Rotary(), seed)
+    scheme = Rotary()
+    model = train(scheme, seed)
     losses = {"as it was": loss_by_window(model, read), "last 32": loss_of_the_last(model, read)}
-    model.scheme.clamp = N - 1
+    scheme.clamp = N - 1
     losses["clamped"] = loss_by_window(model, read)
-    model.scheme.clamp = None
+    scheme.clamp = None
     learned = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     for name, turn in {"slowed": SLOWED, "as it was": rotary}.items():
         model.load_state_dict(learned)
-        model.scheme.turn = turn
+        scheme.turn = turn
         losses[name] = loss_by_window(model, read)
         tune(model, LONGEST, seed + 100, TUNING)
         losses[f"{name}, 50 steps"] = loss_by_window(model, read)

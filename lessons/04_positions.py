@@ -11,7 +11,7 @@
 import torch
 from einops import einsum, rearrange
 from jaxtyping import Bool, Float, Int, Real
-from torch import Tensor
+from torch import Tensor, nn
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.data import characters, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
@@ -172,7 +172,7 @@ learned = learned - learned.mean(0)
 pictures.similar_positions({"your waves": waves, "MiniLM's table": learned})
 
 # %% [markdown]
-# No formula gave MiniLM these rows. Training has found by itself that neighbours should be alike, and its table has stripes as well: waves.
+# No formula gave MiniLM these rows. Training has found by itself that neighbours should be alike, and its table has stripes, as waves have.
 
 # %%
 needs()

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
+from matplotlib.patches import Circle
 from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.instruments import plots
-from course_lib.instruments.drawings import ROLES, SMALL, Diagram
+from course_lib.instruments.drawings import ROLES, SMALL, Box, Diagram, Role
 from course_lib.positions import rotary
 
 Turn = Callable[[Tensor, Tensor, float], Tensor]  # `rotary`: x, positions, base
@@ -24,8 +26,9 @@ NAMES = ("fast hand", "slow hand")
 def three_places() -> None:
     """Show the way from two tokens to a weight, and the three points where positions enter."""
     diagram, small, tall = Diagram(), (1.3, 0.8), (1.5, 0.9)
-    ends = []
-    for letter, role, matrix, y in (("i", "query", "Q", 2.6), ("j", "key", "K", 0)):
+    ways: list[tuple[str, Role, str, float]] = [("i", "query", "Q", 2.6), ("j", "key", "K", 0)]
+    ends: list[tuple[Box, Role]] = []
+    for letter, role, matrix, y in ways:
         token = diagram.box(f"$x_{letter}$", (0, y), "stream", size=small)
         added = diagram.box(f"$+\\ p_{letter}$", (2.2, y), "position", size=tall)
         project = diagram.box(f"$W_{matrix}$", (4.3, y), role, size=small)
@@ -121,7 +124,7 @@ def similar_positions(tables: Mapping[str, Tensor], shown: int = 101) -> None:
     )
 
 
-def _signed(ax: Axes, values: Tensor):
+def _signed(ax: Axes, values: Tensor) -> AxesImage:
     return ax.imshow(
         values.numpy(), aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest"
     )
@@ -190,10 +193,10 @@ def _score(query: list[list[float]], key: list[list[float]]) -> float:
 
 
 def _face(ax: Axes, query: Sequence[float], key: Sequence[float]) -> None:
-    ax.add_patch(plots.plt.Circle((0, 0), 1, fill=False, color="0.7"))
-    for name, (across, up), role in (("k", key, "key"), ("q", query, "query")):
-        ax.plot([0, across], [0, up], color=ROLES[role], marker="o", markevery=[1])
-        ax.text(1.25 * across, 1.25 * up, name, color=ROLES[role], ha="center", va="center")
+    ax.add_patch(Circle((0, 0), 1, fill=False, color="0.7"))
+    for name, (across, up), colour in (("k", key, ROLES["key"]), ("q", query, ROLES["query"])):
+        ax.plot([0, across], [0, up], color=colour, marker="o", markevery=[1])
+        ax.text(1.25 * across, 1.25 * up, name, color=colour, ha="center", va="center")
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect=1)
     ax.set_axis_off()
 
