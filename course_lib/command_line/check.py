@@ -11,6 +11,7 @@ from course_lib.files import ipynb
 from course_lib.files.course_map import pages
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import handed_out
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":
         return []
     own, given = (
         [(ipynb.exercise(cell), ipynb.code(cell).rstrip()) for cell in x["cells"]]
-        for x in (notebook, ipynb.read(release))
+        for x in (notebook, handed_out(release))
     )
     found, all_there = ([exercise for exercise, _ in x if exercise] for x in (own, given))
     passed = workspace and any(workspace.record(x).passed for x in found)

@@ -21,7 +21,7 @@ from course_lib.files.errors import CommandError
 # the modules, in the order in which `course --help` shows them
 COMMANDS = (
     "learn", "check", "watch", "progress", "list_exercises", "hint", "solution", "reset",
-    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export",
+    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export", "exam",
 )  # fmt: skip
 
 
@@ -44,7 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a console without ✓ shows ? for it
+            # a file or a pipe gets every sign, whatever Windows' code page has; a console without
+            # ✓ shows ? for it
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="replace")
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_MININTERVAL", "10")  # few lines of a bar in a log
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -57,7 +57,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Outline:
-    """What there is to know of an exercise before it is loaded; `lesson` numbers its page."""
+    """What there is to know of an exercise before it is loaded; `lesson` numbers its page.
+
+    `tools` are what the solution calls of torch and Python.
+    """
 
     id: str
     lesson: str
@@ -66,6 +69,7 @@ class Outline:
     difficulty: int
     points: int
     hints: tuple[str, ...]
+    tools: tuple[str, ...] = ()
 
     @property
     def needed(self) -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import importlib.metadata
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ from course_lib.checking.notebook.predictions import asked
 from course_lib.command_line import shared
 from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store
-from course_lib.files import ipynb
+from course_lib.files import ipynb, paths
 from course_lib.files.course_map import course_map
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Guess, Workspace
@@ -545,7 +546,47 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "broken cmudict is damaged: run `course fetch --remove cmudict`" in said
-    assert "broken einops<0.9,>=0.8 is needed, and 0.1 is installed: run " in said
+    assert "broken einops>=0.8 is needed, and 0.1 is installed: run " in said
+
+
+def test_a_newer_package_is_newer_than_tested_and_not_broken(workspace, monkeypatch, capsys):
+    version = importlib.metadata.version
+    newer = {"torch": "99.1.0"}
+    monkeypatch.setattr("importlib.metadata.version", lambda name: newer.get(name) or version(name))
+    main(["doctor"])
+    said = capsys.readouterr().out
+    assert f"warn   newer than tested: torch 99.1.0. The tested versions are in {ROOT}" in said
+    assert "torch>=2.6" not in said
+
+
+@pytest.mark.parametrize(
+    ("wheel", "urls", "told"),
+    [
+        (True, [], 'run `{python} -m pip install "transformer-course[lab] @ {wheel}"`'),
+        (True, ["Repository, https://x.org/a/b/tree/v1"], '"transformer-course[lab] @ {wheel}"`'),
+        (False, ["Repository, https://x.org/a/b/tree/v1"], '[lab] @ git+https://x.org/a/b@v1"`'),
+        (False, [], "install the extra [lab] of the wheel that you have it from again"),
+    ],
+)
+def test_no_name_that_nobody_owns_is_told_to_install(tmp_path, monkeypatch, wheel, urls, told):
+    file = tmp_path / "a course.whl"
+    file.touch()
+    origin = json.dumps({"url": file.as_uri()}) if wheel else None
+    about = types.SimpleNamespace(
+        read_text=lambda name: origin, metadata=types.SimpleNamespace(get_all=lambda name: urls)
+    )
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: about)
+    monkeypatch.setattr(paths, "IS_CLONE", False)
+    said = paths.how_to_install("lab")
+    assert said.endswith(told.format(python=sys.executable, wheel=file.as_uri()))
+    assert "pip install transformer-course" not in said
+
+
+def test_what_goes_into_a_file_has_every_sign():
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252"}  # as on Windows
+    command = [sys.executable, "-m", "course_lib.command_line", "list"]
+    said = subprocess.run(command, capture_output=True, env=environment, check=True).stdout
+    assert "2 minutes · ●○○" in said.decode()
 
 
 def test_verify_fails_on_an_error_or_a_violation_and_keeps_what_holds(

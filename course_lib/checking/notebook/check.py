@@ -22,6 +22,7 @@ from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_a
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import in_time
 from course_lib.checking.telling import hints, panel
+from course_lib.checking.trying.forbidden import DOORS, in_source
 from course_lib.checking.trying.remarks import remark
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files.atomic import write_atomically
@@ -137,7 +138,9 @@ def record(
 ) -> None:
     """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
     try:
-        workspace.note_check(judged.exercise, judged.status, judged.points, judged.max_points)
+        named = judged.message if judged.status == "known mistake" else ""
+        points = judged.points, judged.max_points
+        workspace.note_check(judged.exercise, judged.status, *points, named)
         if judged.status == "passed":
             _keep(workspace, judged.exercise, answer, attempt)
     except OSError as error:
@@ -171,6 +174,11 @@ def mine(exercise_id: str) -> Callable:
     source = workspace.answer(exercise_id)
     if source is None:
         print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
+        return exercise.reference
+    # what was kept before this was refused would call itself
+    if doors := in_source(source, {}, DOORS):
+        own = doors[0].rpartition(".")[2]
+        print(f"{exercise.name}: the library's; yours calls `{own}`: write it anew, and check it")
         return exercise.reference
     try:
         answer = define(source, exercise.name)

@@ -3,7 +3,7 @@
 import torch
 from einops import einsum
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.delta_rule import matrix_memory
 
 exercise = Exercise(
@@ -19,6 +19,12 @@ exercise = Exercise(
         "key of norm 1, a decay of one half and erase 1: how much of the first value is taken "
         "out, and how much was still there?",
     ),
+    clauses={
+        "of zeros before the first token": "one token",
+        "With decay 1 and": "linear attention",
+        "Time O": GIVEN,
+        "memory of the state": GIVEN,
+    },
     forbidden=("course_lib.delta_rule.matrix_memory_at_once",),
 )
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.state_space import parallel_scan, selective
 
 exercise = Exercise(
@@ -19,6 +19,13 @@ exercise = Exercise(
         "A scan knows two axes, tokens and numbers. How do d and s become one axis, and two again "
         "afterwards? At last each token reads its own state: over which axis is that a sum?",
     ),
+    clauses={
+        "says how much it lets in and how much it forgets": "delta_for_the_decay_alone",
+        "where y_t is read": "read_by_b",
+        "a is negative": GIVEN,
+        "Time and memory": GIVEN,
+        "log n times the work": GIVEN,
+    },
     # a has two axes: the last one is the second one
     equivalent=("-1 -> 1",),
 )

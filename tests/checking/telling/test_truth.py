@@ -127,7 +127,7 @@ def a_mask_of_numbers(scores, mask=None):
 
 
 SAID = [
-    ("attention/dot_scores", dot_scores, "`q` and `k` are never used"),
+    ("attention/dot_scores", dot_scores, "`q` and `k` are never used: `K` and `Q` in their place"),
     ("attention/weighted_sum", values_first, "This is v @ weights."),
     ("attention/softmax", a_mask_of_numbers, "has to be boolean"),
     ("scaling/training_flops", with_recomputation, "Everywhere 1.333 times as large"),
