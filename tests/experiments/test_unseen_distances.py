@@ -10,10 +10,10 @@ from experiments.unseen_distances import LONGEST, Gapped, N
 KEPT = results.load("unseen_distances")["figures"]["runs"]
 
 
-@pytest.fixture(params=KEPT, ids=lambda run: f"seed {run['seed']}, {run['threads']} threads")
+@pytest.fixture(params=KEPT)
 def end(request):
     """Return the loss of the last window, by way of reading."""
-    return {name: x[-1] for name, x in request.param.items() if isinstance(x, list)}
+    return {name: losses[-1] for name, losses in request.param.items()}
 
 
 def test_new_distances_break_a_model_and_a_clamp_mends_it(end):

@@ -217,7 +217,7 @@ def test_the_results_page_shows_the_kept_results():
     kept, windows = figures("unseen_distances")["runs"], (0, 1, 3, 7)
     head = " | ".join(str(32 * (i + 1)) for i in windows)
     rows = [f"| nats in the 32 characters up to | {head} |", "|:-|-:|-:|-:|-:|"]
-    for name in (name for name, losses in kept[0].items() if isinstance(losses, list)):
+    for name in kept[0]:
         losses = [[None] * (8 - len(run[name])) + run[name] for run in kept]
         shown = [
             f"{mean(losses, lambda loss, i=i: loss[i]):.2f}" if losses[0][i] else "–"
