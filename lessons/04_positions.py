@@ -96,14 +96,14 @@ check("positions/sinusoidal", sinusoidal)
 sinusoidal = mine("positions/sinusoidal")
 
 # %% [markdown]
-# Add your waves to the words of the opening. Does *praised* know now who did it?
+# Add your waves to the words of the opening. Does *praised* still come out the same?
 
 # %% tags=["nbval-check-output"]
 waves = sinusoidal(5, 6)
 print(one, praised(x + waves), other, praised(y + waves), sep="\n")
 
 # %% [markdown]
-# It does. The words are the same, and what comes out differs. This is how your waves look, for a hundred positions.
+# It does not: the words are the same, and *praised* differs. This is how your waves look, for a hundred positions.
 
 # %% tags=["hide-input"]
 waves = sinusoidal(101, 64)
@@ -385,7 +385,9 @@ training.expect(claim, came > 1, came, model)
 needs()
 
 # %% [markdown]
-# Together they reach in fifty steps what neither reaches alone. And three open models, by their published code: none leaves its slow hands as they were.
+# Together they reach in fifty steps what neither reaches alone. At a higher learning rate the steps alone come within 0.1: training does most, and slower hands make it easier.
+#
+# So do open models, by their published code. None leaves its slow hands as they were:
 #
 # | | slow hands |
 # |:-|:-|
