@@ -43,8 +43,9 @@ from lessons.published import NAME, SOURCE
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
-CHECK = re.compile(r"check(\(.*\))")
-ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
+CHECK = re.compile(r'check\("(.+)", .*\)')
+VERDICT = "from course_lib.exercises import verdict"
+ASSERTION = 'assert verdict("{}", {}).status == "passed"'
 LOADED = re.compile(r'results\.load\("(\w+)"\)')
 # uv takes PyTorch's build for this machine, where pip takes CUDA's; where PyTorch is, as on Colab,
 # it stays as it is
@@ -119,7 +120,9 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             cell.source = source_of(component).rstrip()
             cell.metadata["given"] = f"{module}.{name}"
         elif solved and (checked := CHECK.fullmatch(cell.source)):
-            cell.source += f"\n{ASSERTION.format(checked[1])}"
+            asked = [*load(checked[1]).joins, checked[1]]
+            passes = [ASSERTION.format(x, load(x).name) for x in asked]
+            cell.source = "\n".join([cell.source, VERDICT, *passes])
         if names := LOADED.findall(cell.source):
             cell.metadata["results"] = _digest(names)
         cells.append(cell)

@@ -117,6 +117,7 @@ class Exercise:
     mutants (see `mutants`) that are right here.
     `clauses` ties words of the statement to what refuses an answer that breaks them (see
     `laws/clauses.py`): a known mistake's name, the first words of a property or case, or a mark.
+    `joins` are the exercises whose cells stand above its own, and that its check tries as well.
     `method` is the one to write, where the reference is a class; with `constructor`, `__init__` is
     to be written too. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-12.
@@ -137,6 +138,7 @@ class Exercise:
     forbidden: tuple[str, ...] = ()
     equivalent: tuple[str, ...] = ()
     clauses: Mapping[str, str] = field(default_factory=dict)
+    joins: tuple[str, ...] = ()
     method: str | None = None
     constructor: bool = False
     tolerance: float = 1e-5

@@ -236,6 +236,8 @@ def _raised(error: Error, exercise: Exercise) -> str:
         return f"{said}: does a loop in your code never end?"
     if error.type == "Misfit":
         return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
+    if error.type == "SystemExit":
+        return "This ends the whole program: `return` the result, without `exit`."
     if error.type == "MemoryError" and (found := TOO_LARGE.match(error.message)):
         return (
             f"A tensor of {found[1]} numbers was made on the way, and none so large is needed: "

@@ -32,8 +32,9 @@ def run(options: Namespace) -> int:
     from course_lib.checking.laws.faults import NoFaults, faults, of_its_own
     from course_lib.files import ipynb
     from course_lib.files.atomic import write_atomically
-    from course_lib.grading import exam
+    from course_lib.grading.exports import exam
     from course_lib.grading.judging.rules import exercises_of
+    from course_lib.grading.marks.exam import Key, as_json
     from course_lib.grading.submissions import roster
 
     folder = options.out
@@ -70,7 +71,7 @@ def run(options: Namespace) -> int:
     for person in people:
         (folder / person.id).mkdir(parents=True)
         ipynb.write(folder / person.id / "exam.ipynb", exam.notebook(pages[person.id]))
-    write_atomically(folder / "key.json", exam.as_json(exam.Key(class_, pages)))
+    write_atomically(folder / "key.json", as_json(Key(class_, pages)))
     print(f"{len(people)} notebooks: {folder}/ID/exam.ipynb. Keep {folder / 'key.json'}: grade")
     print(f"them with `course grade SUBMISSIONS --exam {folder / 'key.json'} --out grades`.")
     return 0

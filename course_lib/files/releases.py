@@ -23,7 +23,9 @@ try: import course_lib
 except ImportError:
     import sys
     raise ImportError(f"{{sys.executable}} has no course_lib{}") from None"""
-HANDED_OUT = MISSING.format(f": choose the kernel *{jupyter_kernel.SHOWN}*. `course learn` makes it.")
+HANDED_OUT = MISSING.format(
+    f": choose the kernel *{jupyter_kernel.SHOWN}*. `course learn` makes it."
+)
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
 CONFLICT = re.compile(
     r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
@@ -39,7 +41,7 @@ def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
     messages = []
     for path in ipynb.listed(notebooks):
         name = path.relative_to(notebooks).as_posix()
-        notebook, theirs = handed_out(path), workspace.folder / name
+        notebook, theirs = _empty(path), workspace.folder / name
         given, release = workspace.releases().get(name), _release(notebook)
         noted = {name: release}
         if not os.path.lexists(theirs):
@@ -133,7 +135,7 @@ def mend(workspace: Workspace, path: Path, release: Path) -> str:
             notebook, held = ipynb.parse(text.encode(), ""), f"{whose} side of the merge"
             break
     else:
-        notebook = handed_out(release if release.is_file() else path)
+        notebook = _empty(release if release.is_file() else path)
         carried = ", ".join(_carry_answers(workspace, notebook))
         held = f"the lesson as it came, with your answers to {carried}" if carried else "the lesson"
     backup = workspace.back_up(path.stem, damaged, "ipynb")
@@ -141,7 +143,7 @@ def mend(workspace: Workspace, path: Path, release: Path) -> str:
     return f"{path.name} could not be read: it now holds {held}, and {backup} what was there."
 
 
-def handed_out(path: Path) -> dict:
+def _empty(path: Path) -> dict:
     """Read a notebook as it is handed out: not run, without links to elsewhere."""
     notebook = ipynb.read(path)
     without_solution_links(notebook)

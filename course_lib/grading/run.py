@@ -14,8 +14,6 @@ from typing import TypeVar
 from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading import exam
-from course_lib.grading.exam import Key
 from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate, name_key
 from course_lib.grading.judging.isolation import (
@@ -29,9 +27,10 @@ from course_lib.grading.judging.isolation import (
 )
 from course_lib.grading.judging.rules import Rules, exercises_of, versions
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
-from course_lib.grading.marks import by_hand
+from course_lib.grading.marks import by_hand, exam
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
+from course_lib.grading.marks.exam import Key
 from course_lib.grading.marks.grades import Policy
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises

@@ -177,6 +177,24 @@ def test_what_can_do_without_a_workspace_says_that_nothing_is_recorded(
     assert [x.name for x in tmp_path.iterdir()] == ["00.ipynb"]
 
 
+def test_before_the_deadline_a_check_says_what_is_missing_and_judges_nothing(
+    notebook, workspace, capsys
+):
+    path = notebook((ID, STUB))
+    assert main(["check", str(path), "--due", "00"]) == 1
+    assert capsys.readouterr().out == (
+        f"○ {ID}: not written yet\n{path} is a page of 00; 0 of 1 answers are there.\n"
+    )
+    notebook((ID, WRONG))
+    assert main(["check", str(path), "--due", "00"]) == 0
+    assert "1 of 1 answers are there" in capsys.readouterr().out
+    assert main(["check", str(path), "--due", "05"]) == 2
+    assert "This is the notebook of 00: what is graded here is 05." in capsys.readouterr().err
+    assert main(["check", str(path), "--due", "99"]) == 2
+    assert "no lesson 99 has exercises" in capsys.readouterr().err
+    assert workspace.record(ID).attempts == 0
+
+
 @pytest.mark.usefixtures("warm")
 def test_a_check_judges_records_and_keeps(workspace, notebook, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)  # the notebook's folder decides, not this one
@@ -543,6 +561,7 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / store.ITEMS["cmudict"].file).write_bytes(b"half of it")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "0.1")
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["einops>=0.8"])
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "broken cmudict is damaged: run `course fetch --remove cmudict`" in said
@@ -552,6 +571,7 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
 def test_a_newer_package_is_newer_than_tested_and_not_broken(workspace, monkeypatch, capsys):
     version = importlib.metadata.version
     newer = {"torch": "99.1.0"}
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["torch>=2.6", "numpy>=1.26"])
     monkeypatch.setattr("importlib.metadata.version", lambda name: newer.get(name) or version(name))
     main(["doctor"])
     said = capsys.readouterr().out

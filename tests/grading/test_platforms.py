@@ -135,6 +135,12 @@ def test_who_holds_the_notebooks_of_others_is_no_student(tmp_path):
     assert found["late"].problem is None
 
 
+def test_a_text_is_called_one_wherever_it_was_written(tmp_path):
+    for name in ("adal_406_text.html", "Ada L_406_assignsubmission_onlinetext/onlinetext.html"):
+        [one] = collect(pack(tmp_path / "all.zip", [name]))
+        assert one.problem.startswith(f"There is no notebook, but a text ({name})")
+
+
 def test_every_file_ends_in_a_row_or_in_the_list_of_what_was_left_out(tmp_path):
     names = ["ada/03.ipynb", "ada/helper.py", "bob/a.pdf", "README.txt", ".secret", "../up.ipynb"]
     left_out = []

@@ -176,3 +176,15 @@ def test_no_two_modules_have_one_name():
     files = [x for x in (ROOT / "course_lib").rglob("*.py") if not mirrors & set(x.parts)]
     names = [x.stem for x in files if not x.stem.startswith("__")]
     assert len(names) == len(set(names)), {x for x in names if names.count(x) > 1}
+
+
+def test_what_windows_lacks_is_imported_only_where_it_is_used():
+    lacking = {"fcntl", "grp", "pwd", "resource", "termios"}
+    linux_alone = ROOT / "course_lib" / "grading" / "judging" / "inside"
+    folders = ("course_lib", "lessons", "experiments", "benchmarks", "evaluation")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    for file in files:
+        if not file.is_relative_to(linux_alone):
+            body = ast.parse(file.read_text("utf8")).body
+            named = {x.name for line in body if isinstance(line, ast.Import) for x in line.names}
+            assert not named & lacking, file

@@ -7,10 +7,7 @@ it, no known mistake says what it is, and about as many cases fail as by the oth
 
 import ast
 import difflib
-import io
 import statistics
-import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,6 +20,7 @@ from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
+from course_lib.checking.mended import ROOM, tokens, without_texts
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.telling.known_mistakes import diagnosis
 from course_lib.checking.trying.trial import AnswerRun, cases, same_reply
@@ -31,7 +29,6 @@ from course_lib.checking.verdict import judge
 SEED = 0  # of the inputs that tell which faults are alike
 FEWEST = 3  # faults of an exercise that is worth a page
 SECONDS = 2  # for a case
-ROOM = 40  # characters: no fault takes more to mend, and every public answer differs by twice that
 ALIKE = 0.25  # of all cases: so far from the median fault
 
 
@@ -61,7 +58,7 @@ def faults(exercise: Exercise) -> list[Fault]:
     reference = source_of(exercise.reference)
     right = single_steps(exercise, reference)
     public = [find_source(x) or "" for x in (exercise.reference, *exercise.alternatives)]
-    if min(apart(right, _named(x, exercise.name)) for x in public) <= 2 * ROOM:
+    if min(map(_length, public)) < 2 * ROOM:
         raise NoFaults("its answer is so short that it is as quickly written anew")
     if judge(exercise, InProcess(defined(exercise, right))).status != "passed":
         raise NoFaults("its answer cannot be taken apart")
@@ -83,7 +80,8 @@ def faults(exercise: Exercise) -> list[Fault]:
 
 def _seen(exercise: Exercise, page: str, right: str, child: ChildProcess) -> tuple[int, int] | None:
     """Return how many cases fail, and how many there are, if one may be asked to find the fault."""
-    if _lines_apart(page, right) > 1:
+    line = _line_apart(page, right)
+    if not line or sum(map(len, tokens(line))) > ROOM:
         return None
     whole = standalone(exercise).replace(source_of(exercise.reference), page)
     child.hold(whole, exercise.name)
@@ -97,58 +95,34 @@ def _seen(exercise: Exercise, page: str, right: str, child: ChildProcess) -> tup
     return None if not failing or diagnosis(tried, SEED) else (failing, len(asked))
 
 
-def _lines_apart(one: str, other: str) -> int:
-    """Count the lines in which two texts differ, whatever their variables are called."""
-    first, second = (_by_line(structure(ast.unparse(ast.parse(x)))) for x in (one, other))
-    blocks = difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    return sum(max(b - a, d - c) for kind, a, b, c, d in blocks if kind != "equal")
+def _line_apart(page: str, right: str) -> str | None:
+    """Return the line in which a page differs from the right text, whatever variables are called.
 
-
-def _by_line(nodes: list[tuple[str, int]]) -> list[tuple[str, ...]]:
-    lines: dict[int, list[str]] = {}
-    for word, line in nodes:
-        lines.setdefault(line, []).append(word)
-    return [*map(tuple, lines.values())]
-
-
-def apart(page: str, answer: str) -> int:
-    """Count the characters of code in which an answer differs from its page.
-
-    Imports, docstrings, comments, layout, and the order of definitions do not count.
+    Where the page lacks it, it is that of the right text. None where there are several.
     """
-    try:
-        first, second = [*_definitions(page)], [*_definitions(answer)]
-    except (SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-        return len(answer)
-    given = [x for x in second if x not in first]
-    left = [x for x in first if x not in second]
-    one, other = ([y for x in rest for y in _tokens(x)] for rest in (left, given))
-    blocks = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return sum(
-        max(len("".join(one[a:b])), len("".join(other[c:d])))
-        for kind, a, b, c, d in blocks
-        if kind != "equal"
-    )
+    texts = [without_texts(x).splitlines() for x in (page, right)]
+    first, second = (_by_line("\n".join(x)) for x in texts)
+    blocks = difflib.SequenceMatcher(None, [*first.values()], [*second.values()], False)
+    match [x for x in blocks.get_opcodes() if x[0] != "equal"]:
+        case [(_, start, end, there, then)] if max(end - start, then - there) == 1:
+            number = [*second][there] if then > there else [*first][start]
+            return texts[then > there][number - 1]
+    return None
 
 
-def _definitions(source: str) -> Iterator[str]:
-    for statement in ast.parse(without_texts(source)).body:
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            yield ast.unparse(statement)
+def _by_line(text: str) -> dict[int, tuple[str, ...]]:
+    """Map each line to the structure of what begins there."""
+    lines: dict[int, tuple[str, ...]] = {}
+    for word, line in structure(text):
+        lines[line] = (*lines.get(line, ()), word)
+    return lines
 
 
-def _tokens(source: str) -> list[str]:
-    found = tokenize.generate_tokens(io.StringIO(source).readline)
-    return [x.string for x in found if x.string.strip()]
-
-
-def _named(source: str, name: str) -> str:
-    """Give the last definition of a source a name."""
-    tree = ast.parse(source)
-    for node in tree.body[-1:]:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            node.name = name
-    return ast.unparse(tree)
+def _length(source: str) -> int:
+    """Count the characters of a function's statements, or of those of a class's methods."""
+    functions = (x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.FunctionDef))
+    bodies = ("\n".join(map(ast.unparse, x.body)) for x in functions)
+    return sum(len(y) for x in bodies for y in tokens(without_texts(x)))
 
 
 def of_its_own(exercise: Exercise, page: str) -> tuple[int, int]:
@@ -167,12 +141,3 @@ def of_its_own(exercise: Exercise, page: str) -> tuple[int, int]:
 def _written(source: str) -> list[str]:
     """List the lines of a source as they are written, and as Python itself would write them."""
     return [x.strip() for x in without_texts(source).splitlines() if x.strip()]
-
-
-def without_texts(source: str) -> str:
-    """Write a source without its docstrings, comments and layout."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)

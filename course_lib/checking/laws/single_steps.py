@@ -68,7 +68,7 @@ class _Steps:
                 return ast.Assign([self._target(target, value)], value)
             case ast.AugAssign(target, op, value):
                 value = self._operand(value)
-                return ast.AugAssign(self._target(target, value), op, value)
+                return ast.AugAssign(self._renamed(target), op, value)
             case ast.Return(ast.expr() as value):
                 return ast.Return(self._apart(value))
             case ast.Expr(value):

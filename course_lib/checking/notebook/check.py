@@ -44,7 +44,8 @@ def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
 def check(exercise_id: str, answer: Any = ...) -> None:
     """Show the verdict on what the exercise's cell says, and keep what passes in the workspace.
 
-    The cell is the last one that has run of those that define the exercise's name. An `answer`
+    Those that it joins are tried before it, and the first that is wrong is shown in its place. The
+    cell is the last one that has run of those that define the exercise's name. An `answer`
     that is not what this name stands for in a notebook is judged as it is given.
     """
     if not isinstance(exercise_id, str):
@@ -54,6 +55,8 @@ def check(exercise_id: str, answer: Any = ...) -> None:
         exercise = load(exercise_id)
     except UnknownExercise as error:
         return _tell(sentence(str(error)))
+    if not all(map(_holds, map(load, exercise.joins))):
+        return None
     given, attempt = answer is not ..., None
     if not given or cells.stands_for(exercise.name, answer):
         attempt = as_graded.in_notebook(exercise)
@@ -76,6 +79,19 @@ def check(exercise_id: str, answer: Any = ...) -> None:
     else:
         _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
     return None
+
+
+def _holds(part: Exercise) -> bool:
+    """Try an exercise that another one joins, and show and return where it is wrong."""
+    attempt = as_graded.in_notebook(part)
+    judged = in_time(partial(judge_attempt, attempt)) if attempt else None
+    if not attempt or not judged or judged.status == "not attempted":
+        return True
+    if judged.status != "passed":
+        _show(panel.text(judged), panel.html(judged))
+    if workspace := _workspace():
+        record(workspace, judged, attempt.define, attempt)
+    return judged.status == "passed"
 
 
 def _no_answer(exercise: Exercise, answer: Any, given: bool) -> str | None:

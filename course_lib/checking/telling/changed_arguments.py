@@ -216,6 +216,9 @@ SOFTMAXES: dict[str, Softmax] = {
         scores.softmax(-1), mask
     ),
     "with masked scores of 0": lambda scores, mask=None: _hidden(scores, mask, 0.0).softmax(-1),
+    "with 10,000 subtracted from masked scores": lambda scores, mask=None: (
+        scores if mask is None else scores - 1e4 * ~mask
+    ).softmax(-1),
     "with the mask added to the scores": lambda scores, mask=None: (
         scores if mask is None else scores + mask
     ).softmax(-1),

@@ -353,7 +353,8 @@ def _factor(pairs: list[Pair]) -> str | None:
     if found := next(_formulas(pairs, factors), None):
         formula, size = found
         times = f"{said.format(formula.format(size))}; in one case that is {factor:.4g}."
-        return f"{times}{EXCHANGED.get(formula, '')}"
+        # what is a size of a tensor has been summed over; a number that is given has not
+        return times if size in pairs[0].arguments else f"{times}{EXCHANGED.get(formula, '')}"
     return None
 
 

@@ -114,16 +114,21 @@ def unused(exercise: Exercise, source: str, said: str) -> str:
     ours, theirs = ([x.arg for x in y.args.args] for y in (function, right))
     if ours != theirs or "locals" in source:
         return ""
-    read = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
+    known = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
     # what may be left out is known to be ignored by what comes of it
     needed = ours[: len(ours) - len(function.args.defaults)]
-    never = [f"`{name}`" for name in needed if name not in read[0] and name in read[1]]
+    never = [f"`{name}`" for name in needed if name not in known[0] and name in known[1]]
     if not never or any(name in said for name in never):
         return ""
     given = {*vars(builtins), *vars(sys.modules[exercise.reference.__module__])}
     others = [f"`{name}`" for name in sorted(globals_read(source) - given)]
-    asked = f": {' and '.join(others)} in their place come from another cell" if others else ""
-    return f" {' and '.join(never)} {'is' if len(never) == 1 else 'are'} never used{asked}."
+    read = f": {_listed(others)} in their place come from another cell" if others else ""
+    return f" {_listed(never)} {'is' if len(never) == 1 else 'are'} never used{read}."
+
+
+def _listed(names: list[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def first_failing(trials: list[Trial]) -> Trial:

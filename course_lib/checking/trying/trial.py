@@ -112,7 +112,7 @@ class AnswerRun:
         self._watch = watched(exercise) if isinstance(answer, RemoteAnswer) else ()
         self._asked = _standard(exercise, seed)
         # what an output is, whatever its numbers
-        self._form = self._asked[0].questions[0].expected.output
+        self._form = next((x.expected.output for x in self._asked[0].questions), None)
         self._known: dict[Question, Reply] = {}
         self._trials = [Trial(sentence, points) for sentence, points in properties(exercise, seed)]
 

@@ -26,7 +26,7 @@ exercise = Exercise(
         "A causal layer gives the empty list": "past_instead",
         "is never in it": "itself_included",
         "`layer` takes tokens": GIVEN,
-        "once up and once down": "a leak that only moving up shows",
+        "once up and once down": "up_only",
         "neither a norm nor a ReLU": "a norm before the average",
         "no more than rounding error": "bit_by_bit",
         "stays NaN": "nan_moves",
@@ -100,11 +100,11 @@ def is_moved(state, before, equal_nan=True):
     return ~torch.isclose(state, before, rtol=1e-4, atol=1e-6, equal_nan=equal_nan)
 
 
-def moved_by(layer, x, word, moved=is_moved):
-    """Tell which numbers of the states have `moved` when one token does, up or down."""
+def moved_by(layer, x, word, moved=is_moved, ways=(1, -1)):
+    """Tell which numbers of the states have `moved` when one token does, up, down or both ways."""
     far, before = torch.zeros_like(x), layer(x)
     far[..., word, :] = 10 + torch.rand_like(x[..., word, :])
-    return moved(layer(x + far), before) | moved(layer(x - far), before)
+    return torch.stack([moved(layer(x + way * far), before) for way in ways]).any(0)
 
 
 def at_positions(moved):
@@ -112,12 +112,12 @@ def at_positions(moved):
     return moved.any(-1).reshape(-1, moved.shape[-2]).any(0)
 
 
-def leaking(layer, x, words=None, seen=at_positions, moves=is_moved):
+def leaking(layer, x, words=None, seen=at_positions, moves=is_moved, ways=(1, -1)):
     """List the leaks as the reference does, with one thing done otherwise."""
     n = x.shape[-2]
     moved = torch.zeros(n, n, dtype=torch.bool)
     for word in range(1, n) if words is None else words:
-        moved[:, word] = seen(moved_by(layer, x, word, moves))
+        moved[:, word] = seen(moved_by(layer, x, word, moves, ways))
     return moved.triu(1).any(-1).nonzero().flatten().tolist()
 
 
@@ -220,6 +220,20 @@ def first_leak_only(layer, x):
     """The search ended at the first leak. Is there a `return` inside a loop? All positions are
     asked for."""
     return leaking(layer, x)[:1]
+
+
+@exercise.mistake
+def up_only(layer, x):
+    """Each token was moved up, and not down. Where a ReLU is closed, moving up may not open it: a
+    leak that only moving down shows was missed."""
+    return leaking(layer, x, ways=(1,))
+
+
+@exercise.mistake
+def down_only(layer, x):
+    """Each token was moved down, and not up. Where a ReLU is closed, moving down may not open it:
+    a leak that only moving up shows was missed."""
+    return leaking(layer, x, ways=(-1,))
 
 
 @exercise.mistake
@@ -358,15 +372,15 @@ def reached_by_gradients(layer, x, weights):
 
 @exercise.mistake
 def by_gradients(layer, x):
-    """A gradient tells of steps so small that nothing else changes: behind a ReLU that is closed it
-    is 0, whatever a token far away would open. How far is a token to be moved?"""
+    """Tokens were moved by very little, as a gradient moves them: behind a ReLU that is closed
+    nothing moves then, whatever a token far away would open. How far is a token to be moved?"""
     return reached_by_gradients(layer, x, torch.rand_like)
 
 
 @exercise.mistake
 def by_gradients_of_the_sum(layer, x):
-    """A gradient tells of steps so small that nothing else changes, and a norm keeps the sum of a
-    state as it is, whatever its entries do. How far is a token to be moved, and which way?"""
+    """Tokens were moved by very little, as a gradient moves them, and the entries of a state were
+    added up, which a norm keeps. How far is a token to be moved, and what is compared?"""
     return reached_by_gradients(layer, x, torch.ones_like)
 
 

@@ -70,7 +70,7 @@ def open_gate(answer, draw: Draw):
     return found.std() > 0 and torch.allclose(found[3:], tail, rtol=1e-4, atol=1e-4)
 
 
-def run(x, delta, a, b, c, step=None, decay=None, read=None):
+def run(x, delta, a, b, c, step=None, decay=None, read=None, early=False):
     """Run token by token: a state of d x s numbers."""
     state = torch.zeros_like(x[..., 0, :, None] * a)
     found = []
@@ -78,8 +78,10 @@ def run(x, delta, a, b, c, step=None, decay=None, read=None):
         gate = delta[..., t, :, None]
         kept = decay(gate, a) if decay else (gate * a).exp()
         new = (gate * a).expm1() / a * b[..., t, None, :] * x[..., t, :, None]
+        before = state
         state = kept * state + (step(gate, b[..., t, None, :], x[..., t, :, None]) if step else new)
-        found.append((state * (c if read is None else read)[..., t, None, :]).sum(-1))
+        asked = before if early else state
+        found.append((asked * (c if read is None else read)[..., t, None, :]).sum(-1))
     return torch.stack(found, dim=-2)
 
 
@@ -136,6 +138,13 @@ def grows(x, delta, a, b, c):
 def read_by_b(x, delta, a, b, c):
     """The state was read by b. b says where a token is written, c where it reads."""
     return run(x, delta, a, b, c, read=b)
+
+
+@exercise.mistake
+def read_too_early(x, delta, a, b, c):
+    """Each token reads the state before it has written its own part, so the first one reads
+    nothing. Which state is h_t, the old one or the new?"""
+    return run(x, delta, a, b, c, early=True)
 
 
 @exercise.mistake
