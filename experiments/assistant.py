@@ -1,11 +1,12 @@
-"""Lesson 17: SmolLM2 learns to turn sentences into commands, by LoRA and by its rivals.
+"""Lesson 17: SmolLM2 learns to turn sentences into commands, by LoRA and by three baselines.
 
-A way of training sees 480 commands, or four times as many. A held-out command is right if the line
-of JSON is, to the last character. What was forgotten is measured on general questions and on plain
-sentences. The rates of learning are compared on the first seed.
+Trained is as on the page: with commands alone, then with refused commands and general questions
+among them. A held-out command is right if the line of JSON is, to the last character. What was
+forgotten is measured on general questions and on plain sentences.
 """
 
 import copy
+import difflib
 import json
 import multiprocessing
 import random
@@ -16,14 +17,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from course_lib.assistant import answer_targets
-from course_lib.data import home_assistant, home_commands
+from course_lib.assistant import answer_targets, constrained
+from course_lib.data import home, home_assistant, home_commands
 from course_lib.data.home_commands import Command
 from course_lib.data.questions import is_right, questions
 from course_lib.instruments import results, training
@@ -37,6 +38,8 @@ SEEDS = (0, 1, 2)
 
 LEARNING, HELD_OUT = 2000, 30  # of each list
 BATCH, RANK, ALPHA, BLOCKS = 4, 8, 16, 10
+LONGEST = 40  # tokens of a command
+TRIES = ("as written", "second try", "nearest name", "constrained")
 NAMES = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 SETTINGS = {
     "learning": LEARNING, "held out": HELD_OUT, "batch": BATCH,
@@ -45,23 +48,10 @@ SETTINGS = {
 once = partial(results.once, "assistant", SETTINGS)  # what an ended run has measured is kept
 
 
-class Way(NamedTuple):
-    """How a copy of the model is trained: by LoRA, or the last block whole."""
-
-    rate: float
-    steps: int = 120
-    mixed: int = 0  # of the rows of a batch, so many are general questions
-    whole: bool = False
-
-
-WAYS = {
-    "LoRA": Way(0.002),
-    "LoRA, mixed": Way(0.002, mixed=1),
-    "last block": Way(0.001, whole=True),
-}
-LONGER = Way(0.002, steps=480)  # about as many commands as the rivals see; on the first seed
-SEEN = BATCH * WAYS["LoRA"].steps  # commands in a training
-RATES = {"LoRA": (0.0005, 0.001, 0.002, 0.005), "last block": (0.0003, 0.001, 0.003)}
+HALF, RATE = 60, 0.002  # steps with commands alone, and as many with all; the rate of both
+LAST_BLOCK = (0.0003, 0.001, 0.003)  # rates of the last block, trained whole; compared on a seed
+BEST = LAST_BLOCK[1]
+SEEN = HALF * (BATCH + 3)  # commands in a training
 
 Batch = tuple[Tensor, Tensor, Tensor]
 
@@ -130,26 +120,27 @@ def own_answers() -> list[tuple[str, str]]:
     return [(prompt(q), said) for q, said in zip(asked, kept, strict=True)]
 
 
-def batches(learning: Sequence[Command], seed: int, mixed: int = 0) -> Iterator[Batch]:
-    """Yield batches of commands for ever, in each `mixed` general questions with own answers."""
+def batches(learning: Sequence[Command], seed: int) -> Iterator[Batch]:
+    """Yield batches of commands for ever."""
     draw = random.Random(seed)
     while True:
-        rows = pairs(draw.sample(learning, BATCH - mixed))
-        rows += draw.sample(own_answers(), mixed) if mixed else []
+        yield conversations(base().tokenizer, pairs(draw.sample(learning, BATCH)))
+
+
+def mixed(learning: Sequence[Command], seed: int) -> Iterator[Batch]:
+    """Yield batches for ever: two commands, one that was refused, and a general question."""
+    draw = random.Random(seed)
+    while True:
+        *plain, refused = draw.sample(learning, 3)
+        answer, refusal = home.mistaken(refused, draw)
+        again = prompt(refusal, [(refused.said, answer)]), refused.means
+        rows = [*pairs(plain), again, draw.choice(own_answers())]
         yield conversations(base().tokenizer, rows)
-
-
-def trained(model: nn.Module) -> int:
-    """Count the numbers that are trained."""
-    return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def shares(model: SmolLM2, seed: int) -> dict[str, float]:
     """Return the share of each held-out list that is right."""
-    held_out = commands(seed)
-    return {
-        name: sum(exact(model, pairs(held_out[name]))) / HELD_OUT for name in home_commands.LISTS
-    }
+    return {name: sum(exact(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
 
 
 # --- what was forgotten
@@ -199,7 +190,7 @@ def forgotten(model: SmolLM2) -> dict[str, Any]:
     }
 
 
-# --- rivals that train nothing
+# --- baselines that train nothing
 
 
 def words(said: str) -> set[str]:
@@ -279,33 +270,81 @@ def by_examples(seed: int) -> dict[str, float]:
     }
 
 
-def prepared(model: SmolLM2, way: Way, seed: int) -> SmolLM2:
-    """Choose what a model trains."""
-    return with_last_block(model) if way.whole else with_lora(model, seed)
+def train(model: SmolLM2, stream: Iterator[Batch], steps: int, rate: float, seed: int) -> None:
+    """Train what is not frozen."""
+    training.train(model, stream, loss, steps=steps, learning_rate=rate, seed=seed)
 
 
-def train(model: SmolLM2, way: Way, seed: int) -> None:
-    """Train a prepared model in one way."""
-    stream = batches(commands(seed)["learning"], seed, way.mixed)
-    training.train(model, stream, loss, steps=way.steps, learning_rate=way.rate, seed=seed)
-
-
-def tuned(way: Way, seed: int) -> dict[str, Any]:
-    """Train in one way, and measure."""
-    model = prepared(copy.deepcopy(base()), way, seed)
-    start = time.process_time()
-    train(model, way, seed)
+def measured(model: SmolLM2, seed: int) -> dict[str, Any]:
+    """Measure what a model does with the home, and what it still knows."""
     return {
-        "cpu_seconds": round(time.process_time() - start, 1),
-        "trained": trained(model),
         "shares": shares(model, seed),
+        "tries": {name: tries(model, some) for name, some in lists(seed).items()},
+        "begun": begun(model),
         "after": forgotten(model),
     }
 
 
-def kept(way: Way, seed: int) -> dict[str, Any]:
-    """Train in one way, and measure, unless that is done."""
-    return once(f"{tuple(way)} {seed}", partial(tuned, way, seed))
+def by_lora(seed: int) -> dict[str, Any]:
+    """Train as the page does, in two halves, and measure after each."""
+    model = with_lora(copy.deepcopy(base()), seed)
+    learning, found, start = commands(seed)["learning"], {}, time.process_time()
+    for name, stream in (("commands alone", batches), ("mixed", mixed)):
+        train(model, stream(learning, seed), HALF, RATE, seed)
+        found[name] = {"cpu_seconds": round(time.process_time() - start, 1)}
+        found[name] |= measured(model, seed)
+    return found
+
+
+def by_last_block(rate: float, seed: int) -> dict[str, float]:
+    """Train the last block whole, as many steps as LoRA, and return the shares."""
+    model = with_last_block(copy.deepcopy(base()))
+    train(model, batches(commands(seed)["learning"], seed), 2 * HALF, rate, seed)
+    return shares(model, seed)
+
+
+# --- what the home can do
+
+
+def lists(seed: int) -> dict[str, list[Command]]:
+    """Return the held-out commands."""
+    return {name: commands(seed)[name] for name in home_commands.LISTS}
+
+
+def home_of(some: Sequence[Command]) -> home.Home:
+    """Return the home that has the devices of these commands."""
+    return home.at_first(sorted({json.loads(x.means)["target"] for x in some}))
+
+
+def tries(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
+    """Count the commands that are right as written, and by each way to mend what is refused."""
+    there, tokenizer = home_of(some), model.tokenizer
+    allowed = [[*tokenizer.encode(x).ids, smollm2.STOP] for x in home.possible(there)]
+    counts = Counter()
+    for x in some:
+        answer = "".join(model.write(prompt(x.said), LONGEST))
+        found = dict.fromkeys(TRIES, answer)
+        try:
+            home.obey(there, answer)
+        except home.Refused as refusal:
+            counts["refused"] += 1
+            again = prompt(str(refusal), [(x.said, answer)])
+            found["second try"] = "".join(model.write(again, LONGEST))
+            found["nearest name"] = with_nearest(answer, there)
+        told = constrained(model.scoring(), tokenizer.encode(prompt(x.said)).ids, allowed)
+        found["constrained"] = tokenizer.decode(told[:-1])
+        counts.update(name for name, text in found.items() if text == x.means)
+    return {name: counts[name] for name in ("refused", *TRIES)}
+
+
+def with_nearest(answer: str, there: home.Home) -> str:
+    """Put the device that is spelled most alike in the place of one that is not there."""
+    try:
+        target = json.loads(answer)["target"]
+        [nearest_name] = difflib.get_close_matches(target, there, 1, 0.0)
+    except (ValueError, KeyError, TypeError):
+        return answer
+    return answer.replace(f'"{target}"', f'"{nearest_name}"')
 
 
 def begun(model: SmolLM2) -> float:
@@ -318,93 +357,77 @@ def begun(model: SmolLM2) -> float:
     return sum(right) / len(right)
 
 
-def looked_into(seed: int) -> dict[str, Any]:
-    """Train by LoRA: are rooms wrong by a blank, and are facts gone, or the form of answers?"""
-    model, some = prepared(copy.deepcopy(base()), WAYS["LoRA"], seed), commands(seed)["new rooms"]
-    train(model, WAYS["LoRA"], seed)
-    written = answers(model, [x.said for x in some], 40)
-    wanted = [x.means for x in some]
-    solid = [[re.sub(r"\s", "", text) for text in texts] for texts in (written, wanted)]
-    return {
-        "right": sum(map(str.__eq__, written, wanted)) / HELD_OUT,
-        "right but for blanks": sum(map(str.__eq__, *solid)) / HELD_OUT,
-        "begun": begun(model),
-        "written": written,
-    }
-
-
 # --- memory
 
 
-def peak(way: Way | None) -> float:
-    """Return the most memory of a process that takes three steps, in MB; all is trained by None."""
+def peak(way: str) -> float:
+    """Return the most memory of a process that takes three steps, in MB."""
     torch.set_num_threads(1)
-    model = prepared(base(), way, 0) if way else base().requires_grad_(True)
-    train(model, (way or Way(1e-5))._replace(steps=3), 0)
+    model = base()
+    if way == "LoRA":
+        with_lora(model, 0)
+    elif way == "last block":
+        with_last_block(model)
+    train(model, batches(commands(0)["learning"], 0), 3, 1e-5, 0)
     unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kibibytes elsewhere
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
-def apart(way: Way | None) -> float:
+def apart(way: str) -> float:
     """Measure `peak` in a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(peak, (way,))
 
 
 def measure() -> dict[str, Any]:
-    """Measure the ways on each seed."""
-    untrained = {
-        "before": partial(shares, base()), "in context": by_examples, "counting": by_program,
-        f"counting, {SEEN}": partial(by_program, learning=SEEN),
-    }  # fmt: skip
-    figures: dict[str, Any] = {
+    """Measure LoRA and the baselines on each seed."""
+    baselines = {
+        "in context": by_examples,
+        "counting": partial(by_program, learning=SEEN),
+        "last block": partial(by_last_block, BEST),
+    }
+    return {
         "settings": SETTINGS,
+        "own answers": [answer for _, answer in own_answers()],
         "before": once("before", lambda: forgotten(base())),
-        "shares": {
-            name: [once(f"{name} {seed}", partial(way, seed)) for seed in SEEDS]
-            for name, way in untrained.items()
-        },
-        "ways": {name: [kept(way, seed) for seed in SEEDS] for name, way in WAYS.items()},
-        "rates": {
-            name: {rate: kept(WAYS[name]._replace(rate=rate), SEEDS[0])["shares"] for rate in rates}
-            for name, rates in RATES.items()
-        },
-        "longer": kept(LONGER, SEEDS[0]),
         "begun before": once("begun", lambda: begun(base())),
-        "looked into": [once(f"looked {seed}", partial(looked_into, seed)) for seed in SEEDS],
+        "LoRA": [once(f"LoRA {seed}", partial(by_lora, seed)) for seed in SEEDS],
+        "baselines": {
+            name: [once(f"{name} {seed}", partial(way, seed)) for seed in SEEDS]
+            for name, way in baselines.items()
+        },
+        "rates": {
+            rate: once(f"last block {rate}", partial(by_last_block, rate, SEEDS[0]))
+            for rate in LAST_BLOCK
+        },
         "memory": {
-            name: once(f"memory {name}", partial(apart, way))
-            for name, way in [*((x, WAYS[x]) for x in RATES), ("everything", None)]
+            way: once(f"memory {way}", partial(apart, way))
+            for way in ("LoRA", "last block", "everything")
         },
     }
-    figures["shares"] |= {
-        name: [run["shares"] for run in runs] for name, runs in figures["ways"].items()
-    }
-    return figures
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
-    """Yield the shares of right commands, and what was forgotten."""
+    """Yield the shares of right commands, how refusals were mended, and what was forgotten."""
+    halves = ("commands alone", "mixed")
+    ways = {name: [run[name]["shares"] for run in figures["LoRA"]] for name in halves}
+    ways |= figures["baselines"]
+    ways |= {f"last block, {rate}": [run] for rate, run in figures["rates"].items()}
     yield f"{'right, mean of seeds':26}" + "".join(f"{x:>14}" for x in home_commands.LISTS)
-    for way, runs in figures["shares"].items():
+    for way, runs in ways.items():
         means = (sum(run[x] for run in runs) / len(runs) for x in home_commands.LISTS)
         yield f"{way:26}" + "".join(f"{x:14.1%}" for x in means)
-    for name, rates in figures["rates"].items():
-        for rate, run in rates.items():
-            yield f"{name}, {rate}".ljust(26) + "".join(
-                f"{run[x]:14.1%}" for x in home_commands.LISTS
-            )
-    run = figures["longer"]["shares"]
-    yield f"{'LoRA, 480 steps':26}" + "".join(f"{run[x]:14.1%}" for x in home_commands.LISTS)
-    yield f"answers begun for it, before: {figures['begun before']:.1%}"
-    for run in figures["looked into"]:
-        names = ("right", "right but for blanks", "begun")
-        yield "LoRA on new rooms, and begun: " + ", ".join(f"{x} {run[x]:.1%}" for x in names)
+    for half in halves:
+        for name in ("refused", *TRIES):
+            counts = [[run[half]["tries"][x][name] for x in home_commands.LISTS]
+                      for run in figures["LoRA"]]  # fmt: skip
+            yield f"{half}, {name}".ljust(30) + "  ".join(map(str, counts))
+    yield f"{'':26}{'plain loss':>14}{'right':>14}{'commands':>14}{'begun':>14}"
+    rows = {"before": [(figures["before"], figures["begun before"])]}
+    rows |= {x: [(run[x]["after"], run[x]["begun"]) for run in figures["LoRA"]] for x in halves}
+    for way, runs in rows.items():
+        for after, share in runs:
+            numbers = (after["plain loss"], after["right"], after["commands"], share)
+            yield f"{way:26}" + "".join(f"{x:14.3f}" for x in numbers)
     for name, megabytes in figures["memory"].items():
         yield f"memory, {name}: {megabytes:,.0f} MB"
-    yield f"{'':26}{'plain loss':>14}{'right':>14}{'commands':>14}"
-    rows = {"before": [figures["before"]]}
-    rows |= {way: [run["after"] for run in runs] for way, runs in figures["ways"].items()}
-    for way, runs in rows.items():
-        means = [sum(x[k] for x in runs) / len(runs) for k in ("plain loss", "right", "commands")]
-        yield f"{way:26}{means[0]:14.3f}{means[1]:14.1%}{means[2]:14.1%}"

@@ -54,7 +54,7 @@ def obey(home: Home, text: str) -> Home:
     fitting = [x for x in home if action in AFTER and kind_of(x) == action.partition(".")[0]]
     if target not in fitting:
         raise Refused(f'No "{target}" here, but: {", ".join(fitting or home)}.')
-    after = "{value} %" if "light.turn_on" == action and "value" in wanted else AFTER[action]
+    after = "{value} %" if action == "light.turn_on" and "value" in wanted else AFTER[action]
     return home | {target: after.format(**wanted)}
 
 

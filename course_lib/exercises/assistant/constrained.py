@@ -60,9 +60,16 @@ def cases(draw: Draw):
     yield "a prompt of one token", asked(draw, 5, 8, 4, prompt=1)
     yield "a long prompt", asked(draw, 5, 8, 4, prompt=12)
     yield "a vocabulary of which little is allowed", asked(draw, 60, 6, 4)
-    yield "all answers of up to two tokens", (
-        *asked(draw, 4, 1, 1)[:2],
-        [[END], *([i, END] for i in (1, 2, 3)), *([i, j, END] for i in (1, 2, 3) for j in (1, 2))],
+    yield (
+        "all answers of up to two tokens",
+        (
+            *asked(draw, 4, 1, 1)[:2],
+            [
+                [END],
+                *([i, END] for i in (1, 2, 3)),
+                *([i, j, END] for i in (1, 2, 3) for j in (1, 2)),
+            ],
+        ),
     )
     yield "the best first token begins no good answer", telling(draw, 5, 9, 5, wrong=whole)
     yield "a step that depends on what is written", telling(draw, 4, 12, 5, wrong=unread)
@@ -199,9 +206,7 @@ def whole(score, prompt, allowed):
 def first_possible(score, prompt, allowed):
     """The result is allowed, but the model was not asked: each step takes the smallest token that
     is possible. Which of them has the highest score?"""
-    return written_by(
-        score, prompt, allowed, lambda _, written: min(possible(allowed, written))
-    )
+    return written_by(score, prompt, allowed, lambda _, written: min(possible(allowed, written)))
 
 
 @exercise.mistake
