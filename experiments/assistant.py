@@ -6,7 +6,6 @@ forgotten is measured on general questions and on plain sentences.
 """
 
 import copy
-import difflib
 import json
 import multiprocessing
 import random
@@ -330,21 +329,11 @@ def tries(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
             counts["refused"] += 1
             again = prompt(str(refusal), [(x.said, answer)])
             found["second try"] = "".join(model.write(again, LONGEST))
-            found["nearest name"] = with_nearest(answer, there)
+            found["nearest name"] = home.with_nearest(there, answer)
         told = constrained(model.scoring(), tokenizer.encode(prompt(x.said)).ids, allowed)
         found["constrained"] = tokenizer.decode(told[:-1])
         counts.update(name for name, text in found.items() if text == x.means)
     return {name: counts[name] for name in ("refused", *TRIES)}
-
-
-def with_nearest(answer: str, there: home.Home) -> str:
-    """Put the device that is spelled most alike in the place of one that is not there."""
-    try:
-        target = json.loads(answer)["target"]
-        [nearest_name] = difflib.get_close_matches(target, there, 1, 0.0)
-    except (ValueError, KeyError, TypeError):
-        return answer
-    return answer.replace(f'"{target}"', f'"{nearest_name}"')
 
 
 def begun(model: SmolLM2) -> float:

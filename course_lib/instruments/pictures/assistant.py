@@ -1,40 +1,45 @@
 """Lesson 17's pictures: which tokens are targets, a change of low rank, a home and its devices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from statistics import mean
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Arc, Circle, Polygon, Rectangle, Wedge
 
 from course_lib.data.home import Home, kind_of
+from course_lib.data.home_commands import LISTS
 from course_lib.instruments import plots
-from course_lib.instruments.drawings import SMALL, Diagram
+from course_lib.instruments.drawings import PAGE, SMALL, Diagram
 
 WALL, LIT = "0.35", "#F5C518"
 WIDE, HIGH = 1.4, 1.5  # of a room; devices are drawn about 0.6 wide
 
 
-def targets(tokens: Sequence[str], wanted: Sequence[str | None]) -> None:
-    """Show a row of tokens, and above each its target, the next token, where it has one."""
-    diagram, rows = Diagram(), [[]]
+def targets(prompt: Sequence[str], answer: Sequence[str]) -> None:
+    """Show a conversation's tokens, and above each the token that it has to predict, if any."""
+    tokens = [_readable(token) for token in (*prompt, *answer)]
+    wanted = [None] * (len(prompt) - 1) + tokens[len(prompt) :] + [None]
+    diagram, left, y = Diagram(), 0.0, 0.0
     for token, target in zip(tokens, wanted, strict=True):
         width = 0.35 + 0.19 * max(len(token), len(target or ""))
-        if sum(x[2] + 0.1 for x in rows[-1]) + width > 12.5:
-            rows.append([])
-        rows[-1].append((token, target, width))
-    for i, row in enumerate(rows):
-        left, y = 0.0, -2.2 * i
-        for token, target, width in row:
-            x, size = left + width / 2, (width, 0.6)
-            box = diagram.box(token, (x, y), "value" if target else "stream", size=size)
-            if target:
-                above = diagram.box(target, (x, y + 1.05), "value", size=size)
-                diagram.arrow(box, above, role="value")
-            left += width + 0.1
+        if left + width > PAGE - 0.5:
+            left, y = 0.0, y - 2.2
+        x, size = left + width / 2, (width, 0.6)
+        box = diagram.box(token, (x, y), "value" if target else "stream", size=size)
+        if target:
+            above = diagram.box(target, (x, y + 1.05), "value", size=size)
+            diagram.arrow(box, above, role="value")
+        left += width + 0.1
     learned = [f"after {x} comes {y}" for x, y in zip(tokens, wanted, strict=True) if y]
     diagram.show(
         f"A conversation of {len(tokens)} tokens, of which {len(learned)} have a target, the next "
         f"token: {'; '.join(learned)}. All others have none."
     )
+
+
+def _readable(token: str) -> str:
+    """Return a token of byte-level BPE as it is seen: spaces, and an arrow for a new line."""
+    return token.replace("Ġ", " ").replace("Ċ", "⏎")
 
 
 def low_rank() -> None:
@@ -149,3 +154,24 @@ def house(home: Home, before: Home | None = None) -> None:
     said = ", ".join(f"{device} {state}" for device, state in home.items())
     news = f" Changed: {', '.join(changed)}." if changed else ""
     plots.show(figure, f"A home with {len(home)} devices: {said}.{news}")
+
+
+def shares(ways: Mapping[str, Sequence[Mapping[str, float]]], title: str) -> None:
+    """Show of each way the share of each held-out list that is right, a dot a seed."""
+    figure, ax = plots.axes(title, "commands that are right, %", "", size=(7.4, 4.0))
+    high = 0.8 / len(ways)
+    for i, name in enumerate(LISTS):
+        for j, (way, runs) in enumerate(ways.items()):
+            y, colour = -i - high * (j - (len(ways) - 1) / 2), plots.COLOURS[j]
+            found = [100 * run[name] for run in runs]
+            label = None if i else way
+            ax.barh(y, mean(found), 0.9 * high, color=colour, alpha=0.5, label=label)
+            ax.plot(found, [y] * len(found), "o", color=colour, markersize=4, alpha=0.6)
+    ax.set_yticks([-i for i in range(len(LISTS))], LISTS)
+    ax.set_xlim(0, 103)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncol=3)
+    said = "; ".join(
+        f"{way}: " + ", ".join(f"{x} {100 * mean(run[x] for run in runs):.0f}" for x in LISTS)
+        for way, runs in ways.items()
+    )
+    plots.show(figure, f"Percent right, means of {len(next(iter(ways.values())))} seeds. {said}.")
