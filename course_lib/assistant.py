@@ -57,6 +57,6 @@ def constrained(
         # collect the tokens that come next in an answer that begins with what is written
         possible = {answer[n] for answer in allowed if answer[:n] == written}
         # score the next token, and write the best of these
-        scores = score(prompt + written, 1)[-1]
-        written = [*written, max(possible, key=lambda token: scores[token].item())]
+        [scores] = score(prompt + written, 1).tolist()
+        written = [*written, max(possible, key=scores.__getitem__)]
     return written

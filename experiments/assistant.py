@@ -20,10 +20,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from course_lib.assistant import answer_targets, constrained
-from course_lib.data import home, home_assistant, home_commands
+from course_lib.assistant import answer_targets
+from course_lib.data import home, home_commands
 from course_lib.data.home_commands import Command
 from course_lib.data.questions import is_right, questions
 from course_lib.instruments import results, training
@@ -38,7 +37,6 @@ SEEDS = (0, 1, 2)
 LEARNING, HELD_OUT = 2000, 30  # of each list
 BATCH, RANK, ALPHA, BLOCKS = 4, 8, 16, 10
 LONGEST = 40  # tokens of a command
-TRIES = ("as written", "second try", "nearest name", "constrained")
 NAMES = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 SETTINGS = {
     "learning": LEARNING, "held out": HELD_OUT, "batch": BATCH,
@@ -137,35 +135,56 @@ def mixed(learning: Sequence[Command], seed: int) -> Iterator[Batch]:
         yield conversations(base().tokenizer, rows)
 
 
+def lists(seed: int) -> dict[str, list[Command]]:
+    """Return the held-out commands."""
+    return {name: commands(seed)[name] for name in home_commands.LISTS}
+
+
+def home_of(some: Sequence[Command]) -> home.Home:
+    """Return the home that has the devices of these commands."""
+    return home.at_first(sorted({json.loads(x.means)["target"] for x in some}))
+
+
 def shares(model: SmolLM2, seed: int) -> dict[str, float]:
     """Return the share of each held-out list that is right."""
     return {name: sum(exact(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
 
 
-# --- what was forgotten
-
-
-@cache
-def plain_text() -> list[str]:
-    """Return 40 English sentences of the home's pages that are no commands."""
-    long = {x for x in home_assistant.strings("en").values() if 25 <= len(x.split()) <= 40}
-    clean = sorted(x for x in long if not re.search(r"[{}\[\]<>*`\n]|https?:", x))
-    return random.Random(0).sample(clean, 40)
-
-
 @torch.no_grad()
-def plain_loss(model: SmolLM2) -> float:
-    """Return the mean loss of plain sentences' tokens, in nats."""
-    total, count = 0.0, 0
-    for i in range(0, len(plain_text()), 10):
-        rows = conversations(model.tokenizer, [("", x) for x in plain_text()[i : i + 10]])
-        tokens, _, lengths = rows
-        targets = answer_targets(tokens, torch.ones_like(lengths), lengths - 1)
-        wanted = targets >= 0
-        scores = model.scores(model.states(tokens)[wanted])
-        total += F.cross_entropy(scores, targets[wanted], reduction="sum").item()
-        count += int(wanted.sum())
-    return total / count
+def constrained_exactly(model: SmolLM2, some: Sequence[Command]) -> list[bool]:
+    """Say of each command whether `assistant.constrained` would write it, in a pass each."""
+    possible, found = home.possible(home_of(some)), []
+    allowed = [[*model.tokenizer.encode(text).ids, smollm2.STOP] for text in possible]
+    for pair in pairs(some):
+        tokens, asked, _ = conversations(model.tokenizer, [pair])
+        wanted, scores = tokens[0, asked:].tolist(), model(tokens)[0, asked - 1 : -1]
+        found.append(
+            all(
+                token == max({x[i] for x in allowed if x[:i] == wanted[:i]}, key=row.__getitem__)
+                for i, (token, row) in enumerate(zip(wanted, scores.tolist(), strict=True))
+            )
+        )
+    return found
+
+
+def mended(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
+    """Count what is refused of commands for a home, and is right by each way to mend it."""
+    there, counts = home_of(some), Counter()
+    for x, is_right_at_once in zip(some, exact(model, pairs(some)), strict=True):
+        answer = x.means if is_right_at_once else "".join(model.write(prompt(x.said), LONGEST))
+        again = {"as written": answer, "nearest name": answer, "second try": answer}
+        try:
+            home.obey(there, answer)
+        except home.Refused as refusal:
+            counts["refused"] += 1
+            again["nearest name"] = home.with_nearest(there, answer)
+            [found] = exact(model, [(prompt(str(refusal), [(x.said, answer)]), x.means)])
+            again["second try"] = x.means if found else answer
+        counts.update(way for way, text in again.items() if text == x.means)
+    return {way: counts[way] for way in ("refused", "as written", "nearest name", "second try")}
+
+
+# --- what was forgotten
 
 
 def answers(model: SmolLM2, some: Sequence[str], longest: int = 25) -> list[str]:
@@ -177,16 +196,20 @@ ASKED = questions()
 LEARNED, TESTED = ASKED[:39], ASKED[39:]  # of general questions
 
 
-def forgotten(model: SmolLM2) -> dict[str, Any]:
-    """Measure what the model still knows: general questions, and plain sentences."""
+def right_answers(model: SmolLM2) -> float:
+    """Return the share of general questions whose answers have the right word."""
     told = answers(model, [question for question, _ in TESTED])
-    right = [is_right(text, word) for text, (_, word) in zip(told, TESTED, strict=True)]
-    return {
-        "plain loss": plain_loss(model),
-        "right": sum(right) / len(right),
-        "commands": sum("{" in text for text in told) / len(told),
-        "answers": told[:8],
-    }
+    return sum(is_right(text, word) for text, (_, word) in zip(told, TESTED, strict=True)) / len(
+        TESTED
+    )
+
+
+@torch.no_grad()
+def commanding(model: SmolLM2) -> float:
+    """Return the share of general questions to which the answer begins as a command does."""
+    [brace, *_] = model.tokenizer.encode('{"action"').ids
+    rows = (torch.tensor(model.tokenizer.encode(prompt(x)).ids) for x, _ in TESTED)
+    return sum(int(model(row)[-1].argmax()) == brace for row in rows) / len(TESTED)
 
 
 # --- baselines that train nothing
@@ -250,14 +273,17 @@ def counted(learning: Sequence[Command]) -> Callable[[str], str]:
     return answer
 
 
-def by_program(seed: int, learning: int = LEARNING) -> dict[str, float]:
-    """Return the shares that counting so many commands has right."""
-    drawn = commands(seed)
-    answer = counted(drawn["learning"][:learning])
-    return {
-        name: sum(answer(x.said) == x.means for x in drawn[name]) / HELD_OUT
-        for name in home_commands.LISTS
-    }
+def by_program(seed: int) -> dict[str, float]:
+    """Return the shares that counting has right, where the home mends names by their spelling."""
+    answer, found = counted(commands(seed)["learning"][:SEEN]), {}
+    for name, some in lists(seed).items():
+        there = home_of(some)
+        told = (answer(x.said) for x in some)
+        told = [
+            x if json.loads(x)["target"] in there else home.with_nearest(there, x) for x in told
+        ]
+        found[name] = sum(map(str.__eq__, told, (x.means for x in some))) / HELD_OUT
+    return found
 
 
 def by_examples(seed: int) -> dict[str, float]:
@@ -275,24 +301,30 @@ def train(model: SmolLM2, stream: Iterator[Batch], steps: int, rate: float, seed
 
 
 def measured(model: SmolLM2, seed: int) -> dict[str, Any]:
-    """Measure what a model does with the home, and what it still knows."""
+    """Measure what a model does with a home, and how often it answers anything by a command."""
     return {
         "shares": shares(model, seed),
-        "tries": {name: tries(model, some) for name, some in lists(seed).items()},
-        "begun": begun(model),
-        "after": forgotten(model),
+        "constrained": {
+            name: sum(constrained_exactly(model, some)) / HELD_OUT
+            for name, some in lists(seed).items()
+        },
+        "mended": mended(model, lists(seed)["new rooms"]),
+        "commanding": commanding(model),
     }
 
 
 def by_lora(seed: int) -> dict[str, Any]:
     """Train as the page does, in two halves, and measure after each."""
-    model = with_lora(copy.deepcopy(base()), seed)
-    learning, found, start = commands(seed)["learning"], {}, time.process_time()
-    for name, stream in (("commands alone", batches), ("mixed", mixed)):
-        train(model, stream(learning, seed), HALF, RATE, seed)
-        found[name] = {"cpu_seconds": round(time.process_time() - start, 1)}
-        found[name] |= measured(model, seed)
-    return found
+    model, learning = with_lora(copy.deepcopy(base()), seed), commands(seed)["learning"]
+    start = time.process_time()
+    train(model, batches(learning, seed), HALF, RATE, seed)
+    first = {"cpu_seconds": round(time.process_time() - start, 1)}
+    first |= measured(model, seed) | {"begun": begun(model)}
+    start = time.process_time()
+    train(model, mixed(learning, seed), HALF, RATE, seed)
+    second = {"cpu_seconds": round(time.process_time() - start, 1)}
+    second |= measured(model, seed) | {"right": right_answers(model)}
+    return {"commands alone": first, "mixed": second}
 
 
 def by_last_block(rate: float, seed: int) -> dict[str, float]:
@@ -300,40 +332,6 @@ def by_last_block(rate: float, seed: int) -> dict[str, float]:
     model = with_last_block(copy.deepcopy(base()))
     train(model, batches(commands(seed)["learning"], seed), 2 * HALF, rate, seed)
     return shares(model, seed)
-
-
-# --- what the home can do
-
-
-def lists(seed: int) -> dict[str, list[Command]]:
-    """Return the held-out commands."""
-    return {name: commands(seed)[name] for name in home_commands.LISTS}
-
-
-def home_of(some: Sequence[Command]) -> home.Home:
-    """Return the home that has the devices of these commands."""
-    return home.at_first(sorted({json.loads(x.means)["target"] for x in some}))
-
-
-def tries(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
-    """Count the commands that are right as written, and by each way to mend what is refused."""
-    there, tokenizer = home_of(some), model.tokenizer
-    allowed = [[*tokenizer.encode(x).ids, smollm2.STOP] for x in home.possible(there)]
-    counts = Counter()
-    for x in some:
-        answer = "".join(model.write(prompt(x.said), LONGEST))
-        found = dict.fromkeys(TRIES, answer)
-        try:
-            home.obey(there, answer)
-        except home.Refused as refusal:
-            counts["refused"] += 1
-            again = prompt(str(refusal), [(x.said, answer)])
-            found["second try"] = "".join(model.write(again, LONGEST))
-            found["nearest name"] = home.with_nearest(there, answer)
-        told = constrained(model.scoring(), tokenizer.encode(prompt(x.said)).ids, allowed)
-        found["constrained"] = tokenizer.decode(told[:-1])
-        counts.update(name for name, text in found.items() if text == x.means)
-    return {name: counts[name] for name in ("refused", *TRIES)}
 
 
 def begun(model: SmolLM2) -> float:
@@ -370,15 +368,11 @@ def apart(way: str) -> float:
 
 def measure() -> dict[str, Any]:
     """Measure LoRA and the baselines on each seed."""
-    baselines = {
-        "in context": by_examples,
-        "counting": partial(by_program, learning=SEEN),
-        "last block": partial(by_last_block, BEST),
-    }
-    return {
+    baselines = {"in context": by_examples, "last block": partial(by_last_block, BEST)}
+    figures = {
         "settings": SETTINGS,
         "own answers": [answer for _, answer in own_answers()],
-        "before": once("before", lambda: forgotten(base())),
+        "right before": once("before", lambda: right_answers(base())),
         "begun before": once("begun", lambda: begun(base())),
         "LoRA": [once(f"LoRA {seed}", partial(by_lora, seed)) for seed in SEEDS],
         "baselines": {
@@ -394,29 +388,30 @@ def measure() -> dict[str, Any]:
             for way in ("LoRA", "last block", "everything")
         },
     }
+    figures["baselines"]["counting"] = [by_program(seed) for seed in SEEDS]
+    return figures
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
     """Yield the shares of right commands, how refusals were mended, and what was forgotten."""
     halves = ("commands alone", "mixed")
-    ways = {name: [run[name]["shares"] for run in figures["LoRA"]] for name in halves}
+    ways = {x: [run[x]["shares"] for run in figures["LoRA"]] for x in halves}
+    ways |= {
+        f"{x}, constrained": [run[x]["constrained"] for run in figures["LoRA"]] for x in halves
+    }
     ways |= figures["baselines"]
     ways |= {f"last block, {rate}": [run] for rate, run in figures["rates"].items()}
-    yield f"{'right, mean of seeds':26}" + "".join(f"{x:>14}" for x in home_commands.LISTS)
+    yield f"{'right, mean of seeds':28}" + "".join(f"{x:>14}" for x in home_commands.LISTS)
     for way, runs in ways.items():
         means = (sum(run[x] for run in runs) / len(runs) for x in home_commands.LISTS)
-        yield f"{way:26}" + "".join(f"{x:14.1%}" for x in means)
+        yield f"{way:28}" + "".join(f"{x:14.1%}" for x in means)
     for half in halves:
-        for name in ("refused", *TRIES):
-            counts = [[run[half]["tries"][x][name] for x in home_commands.LISTS]
-                      for run in figures["LoRA"]]  # fmt: skip
-            yield f"{half}, {name}".ljust(30) + "  ".join(map(str, counts))
-    yield f"{'':26}{'plain loss':>14}{'right':>14}{'commands':>14}{'begun':>14}"
-    rows = {"before": [(figures["before"], figures["begun before"])]}
-    rows |= {x: [(run[x]["after"], run[x]["begun"]) for run in figures["LoRA"]] for x in halves}
-    for way, runs in rows.items():
-        for after, share in runs:
-            numbers = (after["plain loss"], after["right"], after["commands"], share)
-            yield f"{way:26}" + "".join(f"{x:14.3f}" for x in numbers)
+        for run in figures["LoRA"]:
+            yield f"{half}, new rooms: {run[half]['mended']}"
+            yield f"{half}: {run[half]['commanding']:.0%} of general questions get a command"
+    begun_then = ", ".join(f"{run['commands alone']['begun']:.0%}" for run in figures["LoRA"])
+    yield f"answers begun for it: before {figures['begun before']:.0%}, then {begun_then}"
+    right = ", ".join(f"{run['mixed']['right']:.0%}" for run in figures["LoRA"])
+    yield f"general questions right: before {figures['right before']:.0%}, mixed {right}"
     for name, megabytes in figures["memory"].items():
         yield f"memory, {name}: {megabytes:,.0f} MB"

@@ -49,13 +49,17 @@ def obey(home: Home, text: str) -> Home:
     """Return what the home is after a command, a line of JSON. Raises Refused."""
     try:
         wanted = json.loads(text)
-        action, target = wanted["action"], wanted["target"]
+        action, target = str(wanted["action"]), str(wanted["target"])
     except (ValueError, KeyError, TypeError):
         raise Refused("This is no command.") from None
-    fitting = [x for x in home if action in AFTER and kind_of(x) == action.partition(".")[0]]
+    if action not in AFTER:
+        raise Refused(f'No "{action}" here, but: {", ".join(AFTER)}.')
+    fitting = [device for device in home if kind_of(device) == action.partition(".")[0]]
     if target not in fitting:
         raise Refused(f'No "{target}" here, but: {", ".join(fitting or home)}.')
     after = "{value} %" if action == "light.turn_on" and "value" in wanted else AFTER[action]
+    if "{value}" in after and "value" not in wanted:
+        raise Refused(f'There is no value for the "{target}".')
     return home | {target: after.format(**wanted)}
 
 

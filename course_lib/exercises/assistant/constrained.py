@@ -12,8 +12,8 @@ exercise = Exercise(
     title="Write what the home can do",
     minutes=12,
     difficulty=2,
-    # there is one row
-    equivalent=("-1 -> 0",),
+    # numbers that torch compares
+    equivalent=("score(prompt + written, 1).tolist() -> score(prompt + written, 1)",),
     hints=(
         "Three answers are allowed: 5 6 0, 5 7 0 and 8 0. Nothing is written yet: which tokens may "
         "come first? Then the model takes 5: which may come now?",
@@ -29,7 +29,7 @@ def texts(draw: Draw, vocab: int, count: int, longest: int) -> list[list[int]]:
     """Draw different answers with common beginnings, each ended by END."""
     found = []
     while len(found) < count:
-        body = draw.integers(1, vocab, draw.number(1, longest)).tolist()
+        body = draw.integers(1, vocab, draw.number(1, longest + 1)).tolist()
         if [*body, END] not in found:
             found.append([*body, END])
     return found
