@@ -8,14 +8,14 @@
 # At the end, a real model of 135 million parameters, tuned by you, runs a small home. What it asks for is carried out or refused, it tries again, and it cannot ask for a device that is not there.
 
 # %%
-import json
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.data import home, home_commands, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, pictures, results, training
+from course_lib.instruments import drawings, results, training
+from course_lib.instruments.pictures import assistant as pictures
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
@@ -64,7 +64,7 @@ def write(model, said, before=(), system=None):
 plain = write(model, question)
 print(plain)
 print(write(model, question, system="Answer in one word."))
-print(write(model, "And of big?", before=[(question, plain)]))
+print(write(model, "And the opposite of big?", before=[(question, plain)]))
 
 # %% [markdown]
 # ## A home that obeys
@@ -80,12 +80,13 @@ now = home.at_first(DEVICES)
 print(now)
 
 # %%
-pictures.assistant.house(now)
+pictures.house(now)
 
 # %% [markdown]
 # It understands one line of JSON, with an action of Home Assistant, whose texts you know from lesson 11. Calling programs by text is **tool use**, or function calling. A text may hold anything, so the tool checks it before it does anything, and says what is wrong:
 
 # %%
+import json
 from course_lib.data.home import AFTER, Home, Refused, kind_of
 
 # %%
@@ -110,7 +111,7 @@ def tell(model, now, said, tries=1):
 now = tell(model, now, "turn on the kitchen lamp")
 
 # %% [markdown]
-# It talks about lamps. So we show it commands: 12 kinds, six wordings of each, 40 rooms, 17 devices, written by a program.
+# It only talks, so nothing happens. We show it commands: 12 kinds, six wordings of each, 40 rooms, 17 devices, written by a program.
 
 # %%
 commands = home_commands.split(2000, 30, SEED)
@@ -126,7 +127,7 @@ for command in commands["learning"][:4]:
 said, means = "turn on the attic lamp", '{"action": "light.turn_on", "target": "attic lamp"}'
 prompt = model.tokenizer.encode(turns(said, system=None)).tokens
 answer = model.tokenizer.encode(f"{means}<|im_end|>").tokens
-pictures.assistant.targets(prompt, answer)
+pictures.targets(prompt, answer)
 
 # %% [markdown]
 # The first target is above the last token of the *prompt*: there the model must decide how to begin. The last target ends the answer: without it, the model would never learn to stop. All other targets are $-100$, as in lesson 16.
@@ -148,7 +149,7 @@ answer_targets = mine("assistant/answer_mask")
 # $$\underset{n \times d_{out}}{y} = x\, W^T + \frac{\alpha}{r}\; x\, \underset{d_{in} \times r}{A^T}\; \underset{r \times d_{out}}{B^T}$$
 
 # %%
-pictures.assistant.low_rank()
+pictures.low_rank()
 
 # %% [markdown]
 # $B$ begins with zeros, so training begins at the pretrained model. $A$ is random: if both were zero, both gradients would be, too.
@@ -219,13 +220,15 @@ def plain_batches(learning, draw):
 
 # %% tags=["training"]
 batches = plain_batches(commands["learning"], random.Random(SEED))
-training.train(model, batches, loss, steps=60, learning_rate=0.002, seconds=140, seed=SEED)
+history = training.train(
+    model, batches, loss, steps=60, learning_rate=0.002, seconds=140, seed=SEED
+)
 
 # %% tags=["training"]
 first = now
-for said in ("turn on the kitchen lamp", "bedroom blinds up please", "unlock the hall door"):
+for said in ("turn on the kitchen lamp", "bedroom blinds up please", "start the living room radio"):
     now = tell(model, now, said)
-pictures.assistant.house(now, first)
+pictures.house(now, first)
 
 # %% [markdown]
 # Text goes in, text comes out, a lamp goes on. You have an assistant that acts.
@@ -325,14 +328,16 @@ def mixed_batches(learning, draw):
 
 # %% tags=["training"]
 batches = mixed_batches(commands["learning"], random.Random(SEED))
-training.train(model, batches, loss, steps=60, learning_rate=0.002, seconds=145, seed=SEED)
+history = training.train(
+    model, batches, loss, steps=60, learning_rate=0.002, seconds=145, seed=SEED
+)
 
 # %% tags=["training"]
 first = now
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
 now = tell(model, now, "play some music on the radio in the living room", tries=3)
 print(write(model, capital), write(model, "Who wrote Hamlet?"), sep="\n")
-pictures.assistant.house(now, first)
+pictures.house(now, first)
 
 # %% [markdown]
 # It answers again, and it reads what the home says. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
@@ -368,7 +373,7 @@ def write_only(model, said, possible):
 
 
 # %% [markdown]
-# Twenty commands with new rooms, for a home that has their devices. Three ways to mend what is refused: a second try; the baseline, one call of Python's `difflib`, which takes the device that is **spelled most alike**; and yours, where nothing is refused. **Which of the three gets most commands right?**
+# Twelve commands with new rooms, for a home that has their devices. Three ways to mend what is refused: a second try; the baseline, one call of Python's `difflib`, which takes the device that is **spelled most alike**; and yours, where nothing is refused. **Which of the three gets most commands right?**
 
 # %%
 guess = None  # "second try", "nearest name" or "constrained"
@@ -390,7 +395,7 @@ def answers(model, x, there, possible):
 # %% tags=["training"]
 from collections import Counter
 
-some, counts = commands["new rooms"][:20], Counter()
+some, counts = commands["new rooms"][:12], Counter()
 there = home.at_first(json.loads(x.means)["target"] for x in some)
 possible = home.possible(there)
 for x in some:
@@ -408,7 +413,7 @@ holds = came["known"] >= 0.5 and came["constrained"] >= came["as written"]
 training.expect(claim, holds, came, model)
 
 # %% [markdown]
-# TEXT-CONSTRAINED
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It is not always the one that was meant, since the model still chooses. Repairing the spelling afterwards is as good while names are few and unlike each other; but it needs an answer to repair, and a command that is refused has already cost its tokens.
 
 # %% [markdown]
 # ## Take it home in one file
@@ -425,12 +430,54 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
+# The model came as a file of four bits a weight, 98 MB: 32 weights share a smallest one and a step, and each is a number of steps from 0 to 15. Your assistant should be as small. Three ways:
+#
+# 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
+# 2. **Round the change alone**, and add it to the old weights: two files.
+# 3. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
+#
+# **Which share of the commands of the known kind is right after the first?**
+
+# %%
+guess = None  # percent
+
+# %%
+from course_lib.pretrained.quantised import as_q4_1
+
+
+def first_way(weight, a, b):
+    return as_q4_1(merged(weight, a, b, alpha=16))
+
+
+def second_way(weight, a, b):
+    return weight + as_q4_1(merged(torch.zeros_like(weight), a, b, alpha=16))
+
+
+def third_way(weight, a, b):
+    return merged(weight, a.half().float(), b.half().float(), alpha=16)
+
+
+# %% tags=["training"]
+layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
+frozen = [layer.linear.weight for layer in layers]
+reached = {}
+for way in (first_way, second_way, third_way):
+    for layer, weight in zip(layers, frozen):
+        new = way(weight, layer.a.detach(), layer.b.detach())
+        layer.linear.weight, layer.alpha = nn.Parameter(new, requires_grad=False), 0
+    reached[way.__name__] = right(model, commands["known"][:20])
+for layer, weight in zip(layers, frozen):
+    layer.linear.weight, layer.alpha = weight, 16
+print(reached)
+reveal(guess, round(100 * reached["first_way"]))
+
+# %% [markdown]
 # TEXT-MERGE
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, as many steps. All over three seeds, 30 commands of each list:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps. Over three seeds:
 
 # %%
 runs = [run["mixed"] for run in kept["LoRA"]]
@@ -441,7 +488,7 @@ ways = {
     "LoRA": [run["shares"] for run in runs],
     "LoRA, constrained": [run["constrained"] for run in runs],
 }
-pictures.assistant.shares(ways, "TITLE")
+pictures.shares(ways, "TITLE")
 
 # %% [markdown]
 # TEXT-BASELINES
@@ -449,20 +496,70 @@ pictures.assistant.shares(ways, "TITLE")
 # %% [markdown]
 # ## What it does not hear
 #
-# No example said *don't*. Take sentences of the known kind, and put the word before them. **Does it do nothing, the opposite, or all the same what was said?**
+# No example said *don't*. **What does your assistant do with "don't turn on the lamp": nothing, the opposite, or what was said?**
 
 # %%
-guess = None  # "nothing", "the opposite" or "all the same"
+guess = None  # "nothing", "the opposite" or "what was said"
 
 # %% tags=["training"]
 verbs = ("turn on", "turn off", "open", "close", "lock", "unlock", "stop", "play")
 orders = [x for x in commands["learning"] if x.said.startswith(verbs)][:20]
 forbidden = [x._replace(said=f"don't {x.said}") for x in orders]
 done = {"said": right(model, orders), "forbidden": right(model, forbidden)}
-print({name: f"{share:.0%}" for name, share in done.items()})
-for x in (forbidden[0], forbidden[1]):
-    print(x.said, "→", write(model, x.said))
-print("open the toothbrush →", write_only(model, "open the toothbrush", possible))
+print({name: f"{share:.0%}" for name, share in done.items()}, "are carried out")
+reveal(guess, "what was said" if done["forbidden"] > 0.5 else "mixed")
+
+# %% tags=["training"]
+now = tell(model, now, "don't turn on the nursery lamp")
+print(write_only(model, "open the toothbrush", home.possible(now)))
+pictures.house(now, first)
 
 # %% [markdown]
 # TEXT-DONT
+
+# %% [markdown]
+# ## Break it
+#
+# - Let `answer_targets` ask for the whole conversation (prompt lengths of 1), and train again. What does the model write after a command?
+# - Leave the refusals out of `mixed_batches`. Does the second try still help?
+# - Give it a home of two rooms with four lamps. When is the spelling baseline wrong?
+
+# %% [markdown]
+# ## What to remember
+#
+# You started from a model that answers, and taught it a task with 0.6 % of its parameters. It forgot how to answer, and not what it knew; some of its own old answers in each batch kept both. Tool use is text: a program parses it, acts or refuses, and what it says is the next turn. What must never be written is not asked for politely: it is taken away from the choice.
+#
+# | | |
+# |:-|:-|
+# | targets of a conversation | the answer's tokens with its end, one place to the left; all others $-100$ |
+# | LoRA | $W + \frac{\alpha}{r} B A$; $B = 0$ at first, $W$ frozen |
+# | replay | rows of the old task, answered by the old model |
+# | constrained decoding | $\arg\max$ over the tokens that an allowed text has at this place |
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. A prompt has 9 tokens, the answer 5 with its end. How many targets, and above which places?</summary>
+#
+# Five, at the places 9 to 13, counted from 1: the last token of the prompt predicts the first one of the answer.
+# </details>
+#
+# <details><summary>2. Why is B zero at first, and not A and B?</summary>
+#
+# The change is zero then, so training begins at the pretrained model. The gradient of B needs A, and that of A needs B: with both zero, both gradients are.
+# </details>
+#
+# <details><summary>3. Why has a refusal no targets, although it is in the batch?</summary>
+#
+# The home writes it, and not the model. It is there to be read: the loss of the right command after it teaches the model to look.
+# </details>
+#
+# <details><summary>4. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
+#
+# Do they differ from the learned ones in more than a name or a number? What does a program that counts get, and the model with similar examples in its prompt? What has it forgotten?
+# </details>
+
+# %% [markdown]
+# ## Further reading
+#
+# Allal et al. 2025 (SmolLM2); Ouyang et al. 2022 and Touvron et al. 2023 (from a base model to an assistant); Hu et al. 2021 (LoRA); Biderman et al. 2024 (*LoRA learns less and forgets less*); Dettmers et al. 2023 (QLoRA); Willard & Louf 2023 (constrained decoding); Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
