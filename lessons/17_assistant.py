@@ -268,6 +268,8 @@ guess = None  # percent
 shares = {name: right(model, commands[name][:20]) for name in home_commands.LISTS}
 print({name: f"{share:.0%}" for name, share in shares.items()})
 reveal(guess, round(100 * shares["new rooms"]))
+claim = "half of the known kind is right at least"
+training.expect(claim, shares["known"] >= 0.5, shares, model)
 
 # %% tags=["training"]
 for x in commands["new rooms"][:6]:
@@ -276,7 +278,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# Look before you explain. It has seen *attic* in no command, and still knows that it is a room. What it gets wrong is often one space: in a sentence *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. A home does not forgive that:
+# Look before you explain. It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. Spelled in pieces, a name may also end elsewhere. A home does not forgive that:
 
 # %% tags=["training"]
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
@@ -295,6 +297,7 @@ answer = write(model, capital)
 reveal(guess, "command" if "{" in answer else "sentence" if " " in answer else "word")
 begun = "".join(model.write(turns(capital, None) + "The capital of Norway is", 5))
 print(answer, "The capital of Norway is" + begun, sep="\n")
+training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
 # Each question gets a command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. It has not lost the fact, but the *form* of answering. That is **catastrophic forgetting** at its mildest, and it has a cheap cure.
@@ -336,7 +339,9 @@ history = training.train(
 first = now
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
 now = tell(model, now, "play some music on the radio in the living room", tries=3)
-print(write(model, capital), write(model, "Who wrote Hamlet?"), sep="\n")
+answer = write(model, capital)
+print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
+training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 pictures.house(now, first)
 
 # %% [markdown]
@@ -407,10 +412,8 @@ print({way: f"{count / len(some):.0%}" for way, count in counts.items()})
 reveal(guess, max(("second try", "nearest name", "constrained"), key=counts.get))
 
 # %% tags=["training"]
-claim = "half of the known kind is right, and constrained decoding loses no command"
-came = {way: count / len(some) for way, count in counts.items()} | {"known": shares["known"]}
-holds = came["known"] >= 0.5 and came["constrained"] >= came["as written"]
-training.expect(claim, holds, came, model)
+claim = "constrained decoding has as many commands right as there are without it, or more"
+training.expect(claim, counts["constrained"] >= counts["as written"], dict(counts), model)
 
 # %% [markdown]
 # Yours cannot be refused: whatever the model prefers, a command of this home comes out. It is not always the one that was meant, since the model still chooses. Repairing the spelling afterwards is as good while names are few and unlike each other; but it needs an answer to repair, and a command that is refused has already cost its tokens.
@@ -459,20 +462,21 @@ def third_way(weight, a, b):
 
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
-frozen = [layer.linear.weight for layer in layers]
-reached = {}
+frozen, reached = [layer.linear.weight for layer in layers], {}
 for way in (first_way, second_way, third_way):
     for layer, weight in zip(layers, frozen):
-        new = way(weight, layer.a.detach(), layer.b.detach())
-        layer.linear.weight, layer.alpha = nn.Parameter(new, requires_grad=False), 0
+        a, b = layer.a.detach(), layer.b.detach()
+        change = merged(torch.zeros_like(weight), a, b, alpha=16)
+        # the layer goes on adding its change
+        layer.linear.weight = nn.Parameter(way(weight, a, b) - change, requires_grad=False)
     reached[way.__name__] = right(model, commands["known"][:20])
 for layer, weight in zip(layers, frozen):
-    layer.linear.weight, layer.alpha = weight, 16
+    layer.linear.weight = weight
 print(reached)
 reveal(guess, round(100 * reached["first_way"]))
 
 # %% [markdown]
-# TEXT-MERGE
+# The first leaves nothing. Almost every change is smaller than half a step of the file, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
 
 # %% [markdown]
 # ## Is it worth it?
