@@ -28,7 +28,7 @@ from course_lib.data.questions import is_right, questions
 from course_lib.instruments import results, training
 from course_lib.lora import LowRankLinear, adapt
 from course_lib.pretrained import smollm2
-from course_lib.pretrained.smollm2 import SmolLM2, conversations, turns
+from course_lib.pretrained.smollm2 import SmolLM2, conversations, exactly, turns
 from course_lib.pretraining import masked_loss
 
 LESSON = "17"
@@ -62,21 +62,6 @@ def loss(model: SmolLM2, batch: Batch) -> Tensor:
     """Return the mean loss of the answers' tokens, in nats."""
     states = model.states(batch[0])
     return masked_loss(states, model.words.weight, answer_targets(*batch))
-
-
-@torch.no_grad()
-def exact(model: SmolLM2, pairs: Sequence[tuple[str, str]], rows: int = 10) -> list[bool]:
-    """Say of each answer whether the model, by its likeliest tokens, writes it to the last one."""
-    found = []
-    for i in range(0, len(pairs), rows):
-        tokens, asked, lengths = conversations(model.tokenizer, pairs[i : i + rows])
-        targets = answer_targets(tokens, asked, lengths)
-        wanted = targets >= 0
-        right = torch.ones_like(wanted)
-        likeliest = model.scores(model.states(tokens)[wanted]).argmax(-1)
-        right[wanted] = likeliest == targets[wanted]
-        found += right.all(-1).tolist()
-    return found
 
 
 def commands(seed: int) -> dict[str, list[Command]]:
@@ -147,7 +132,7 @@ def home_of(some: Sequence[Command]) -> home.Home:
 
 def shares(model: SmolLM2, seed: int) -> dict[str, float]:
     """Return the share of each held-out list that is right."""
-    return {name: sum(exact(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
+    return {name: sum(exactly(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
 
 
 @torch.no_grad()
@@ -170,7 +155,7 @@ def constrained_exactly(model: SmolLM2, some: Sequence[Command]) -> list[bool]:
 def mended(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
     """Count what is refused of commands for a home, and is right by each way to mend it."""
     there, counts = home_of(some), Counter()
-    for x, is_right_at_once in zip(some, exact(model, pairs(some)), strict=True):
+    for x, is_right_at_once in zip(some, exactly(model, pairs(some)), strict=True):
         answer = x.means if is_right_at_once else "".join(model.write(prompt(x.said), LONGEST))
         again = {"as written": answer, "nearest name": answer, "second try": answer}
         try:
@@ -178,7 +163,7 @@ def mended(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
         except home.Refused as refusal:
             counts["refused"] += 1
             again["nearest name"] = home.with_nearest(there, answer)
-            [found] = exact(model, [(prompt(str(refusal), [(x.said, answer)]), x.means)])
+            [found] = exactly(model, [(prompt(str(refusal), [(x.said, answer)]), x.means)])
             again["second try"] = x.means if found else answer
         counts.update(way for way, text in again.items() if text == x.means)
     return {way: counts[way] for way in ("refused", "as written", "nearest name", "second try")}
@@ -235,7 +220,7 @@ def in_context(model: SmolLM2, some: Sequence[Command], learning: Sequence[Comma
     for x in some:
         before = [(y.said, y.means) for y in nearest(x.said, learning, 8)]
         asked.append((prompt(x.said, before), x.means))
-    return exact(model, asked, rows=2)
+    return exactly(model, asked, rows=2)
 
 
 def counted(learning: Sequence[Command]) -> Callable[[str], str]:

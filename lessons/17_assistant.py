@@ -52,7 +52,7 @@ question = "What is the opposite of hot?"
 print(turns(question, system="Answer in one word."))
 
 # %% [markdown]
-# A **system** turn comes first and says how to answer; earlier turns are there to be read again. A model has no other memory of what was said.
+# A **system** turn comes first and says how to answer. Earlier turns are read again each time: a model has no other memory of what was said.
 
 
 # %%
@@ -72,22 +72,16 @@ print(write(model, "And the opposite of big?", before=[(question, plain)]))
 # Our home is a dict: a device, and what it does now.
 
 # %%
-DEVICES = (
-    "attic lamp", "bedroom blinds", "nursery lamp", "bathroom heating",
-    "kitchen lamp", "living room radio", "hall door", "greenhouse fan",
-)  # fmt: skip
-now = home.at_first(DEVICES)
-print(now)
+import json
+import random
+from course_lib.data.home import AFTER, Home, Refused, kind_of
 
-# %%
+now = home.at_first(home.DEVICES)
+print(now)
 pictures.house(now)
 
 # %% [markdown]
 # It understands one line of JSON, with an action of Home Assistant, whose texts you know from lesson 11. Calling programs by text is **tool use**, or function calling. A text may hold anything, so the tool checks it before it does anything, and says what is wrong:
-
-# %%
-import json
-from course_lib.data.home import AFTER, Home, Refused, kind_of
 
 # %%
 # given: data.home.obey
@@ -169,15 +163,12 @@ LowRankLinear = mine("lora/layer")
 # %%
 from course_lib.lora import adapt
 
-# %%
 names = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
-row = torch.tensor([model.tokenizer.encode(turns(said, system=None)).ids])
-scores = model(row)
 whole = sum(p.numel() for name, p in model.named_parameters() if not name.endswith("bias"))
 with training.seeded(SEED):
     trained = adapt(model.blocks[-10:], names, lambda linear: LowRankLinear(linear, 8, 16))
 count = sum(p.numel() for p in trained)
-print(f"trained: {count:,} of {whole:,}; the same scores: {torch.equal(scores, model(row))}")
+print(f"trained: {count:,} of {whole:,} parameters")
 
 # %%
 kept = results.load("assistant")["figures"]
@@ -193,14 +184,9 @@ print("measured, a whole process:", {way: round(mb) for way, mb in kept["memory"
 
 
 # %%
-def rows_of(pairs):
-    """Return tokens, lengths of the prompts, and lengths of prompts and answers."""
-    return conversations(model.tokenizer, [(turns(*asked), means) for asked, means in pairs])
-
-
-def of(some):
-    """Return how commands are asked, without a system turn, and what they mean."""
-    return [((x.said, None), x.means) for x in some]
+def pair(command):
+    """Return how a command is asked for, without a system turn, and what it means."""
+    return turns(command.said, system=None), command.means
 
 
 def loss(model, batch):
@@ -208,21 +194,11 @@ def loss(model, batch):
     return masked_loss(model.states(batch[0]), model.words.weight, answer_targets(*batch))
 
 
-# %%
-import random
-
-
-def plain_batches(learning, draw):
-    """Yield four commands at a time."""
-    while True:
-        yield rows_of(of(draw.sample(learning, 4)))
-
-
 # %% tags=["training"]
-batches = plain_batches(commands["learning"], random.Random(SEED))
-history = training.train(
-    model, batches, loss, steps=60, learning_rate=0.002, seconds=140, seed=SEED
-)
+draw = random.Random(SEED)
+rows = (map(pair, draw.sample(commands["learning"], 4)) for _ in range(60))
+batches = (conversations(model.tokenizer, four) for four in rows)
+history = training.train(model, batches, loss, steps=60, learning_rate=0.002, seconds=140)
 
 # %% tags=["training"]
 first = now
@@ -243,19 +219,13 @@ for name in home_commands.LISTS:
 
 
 # %% [markdown]
-# To score a command nothing need be written: greedy decoding writes a given row exactly if each token is the likeliest *after the right beginning*. One pass of teacher forcing tells.
+# To score a command nothing need be written: greedy decoding writes a given text exactly if each token is the likeliest *after the right beginning*. One pass of teacher forcing tells, and is what `exactly` takes.
 
 
 # %%
-@torch.no_grad()
 def right(model, some):
-    """Return the share of commands that greedy decoding would write exactly."""
-    found = []
-    for i in range(0, len(some), 10):
-        batch = rows_of(of(some[i : i + 10]))
-        wanted, likeliest = answer_targets(*batch), model(batch[0]).argmax(-1)
-        found += ((likeliest == wanted) | (wanted == -100)).all(-1).tolist()
-    return sum(found) / len(found)
+    """Return the share of commands that greedy decoding would write to the last character."""
+    return sum(smollm2.exactly(model, [*map(pair, some)])) / len(some)
 
 
 # %% [markdown]
@@ -300,14 +270,11 @@ print(answer, "The capital of Norway is" + begun, sep="\n")
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# Each question gets a command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. It has not lost the fact, but the *form* of answering. That is **catastrophic forgetting** at its mildest, and it has a cheap cure.
+# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. What is lost is the *form* of answering: **catastrophic forgetting** at its mildest.
 #
 # ## Teach it to try again, and to remember
 #
-# For the second half of the training, two of the four rows of a batch are of other kinds:
-#
-# - **A refusal.** A wrong command and what the home says to it come before the right one. The wrong command and the refusal are read, and no targets: nobody should learn to make the mistake.
-# - **Replay.** A general question, with the model's own answer from *before* any training.
+# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Both are read, and no targets: nobody should learn to make the mistake.
 
 # %%
 command = commands["learning"][0]
@@ -317,7 +284,7 @@ print(turns(refusal, None, [(command.said, answer)]) + command.means)
 # %%
 from course_lib.data.questions import questions
 
-own = [((asked, None), told) for (asked, _), told in zip(questions(), kept["own answers"])]
+own = [(turns(asked, None), told) for (asked, _), told in zip(questions(), kept["own answers"])]
 
 
 def mixed_batches(learning, draw):
@@ -325,15 +292,13 @@ def mixed_batches(learning, draw):
     while True:
         *plain, again = draw.sample(learning, 3)
         answer, refusal = home.mistaken(again, draw)
-        refused = (refusal, None, [(again.said, answer)]), again.means
-        yield rows_of([*of(plain), refused, draw.choice(own)])
+        refused = turns(refusal, None, [(again.said, answer)]), again.means
+        yield conversations(model.tokenizer, [*map(pair, plain), refused, draw.choice(own)])
 
 
 # %% tags=["training"]
 batches = mixed_batches(commands["learning"], random.Random(SEED))
-history = training.train(
-    model, batches, loss, steps=60, learning_rate=0.002, seconds=145, seed=SEED
-)
+history = training.train(model, batches, loss, steps=60, learning_rate=0.002, seconds=145)
 
 # %% tags=["training"]
 first = now
@@ -351,12 +316,8 @@ pictures.house(now, first)
 #
 # A refusal costs a second answer, and a home cannot list thousands of devices. Better is a model that *cannot* write a wrong name. At each step it scores all 49,152 tokens, and we choose. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
 
-# %%
-possible = home.possible(now)
-print(len(possible), "commands:", *possible[:3], sep="\n")
-
 # %% [markdown]
-# `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
+# Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
 
 # %%
 # exercise: assistant/constrained
@@ -378,45 +339,67 @@ def write_only(model, said, possible):
 
 
 # %% [markdown]
-# Twelve commands with new rooms, for a home that has their devices. Three ways to mend what is refused: a second try; the baseline, one call of Python's `difflib`, which takes the device that is **spelled most alike**; and yours, where nothing is refused. **Which of the three gets most commands right?**
-
-# %%
-guess = None  # "second try", "nearest name" or "constrained"
+# Twelve commands with new rooms, for a home that has their devices, and three ways to mend what is refused: a second try; the baseline, which takes the device that is **spelled most alike** (one call of Python's `difflib`); and yours, where nothing is refused.
 
 
 # %%
-def answers(model, x, there, possible):
+def mended(model, x, there):
     """Return a command as it is written, and as each way mends it."""
-    first = write(model, x.said)
-    found = dict.fromkeys(("as written", "second try", "nearest name"), first)
+    found = {"as written": write(model, x.said)}
+    found["second try"] = found["nearest name"] = found["as written"]
     try:
-        obey(there, first)
+        obey(there, found["as written"])
     except Refused as refusal:
-        found["second try"] = write(model, str(refusal), [(x.said, first)])
-        found["nearest name"] = home.with_nearest(there, first)
-    return found | {"constrained": write_only(model, x.said, possible)}
+        found["second try"] = write(model, str(refusal), [(x.said, found["as written"])])
+        found["nearest name"] = home.with_nearest(there, found["as written"])
+    return found | {"constrained": write_only(model, x.said, home.possible(there))}
 
 
 # %% tags=["training"]
-from collections import Counter
-
-some, counts = commands["new rooms"][:12], Counter()
+some = commands["new rooms"][:12]
 there = home.at_first(json.loads(x.means)["target"] for x in some)
-possible = home.possible(there)
-for x in some:
-    found = answers(model, x, there, possible)
-    counts.update(way for way, text in found.items() if text == x.means)
-    if found["as written"] != x.means:
-        print(f"{x.said:45}", found["as written"])
-print({way: f"{count / len(some):.0%}" for way, count in counts.items()})
-reveal(guess, max(("second try", "nearest name", "constrained"), key=counts.get))
-
-# %% tags=["training"]
+found = [mended(model, x, there) for x in tqdm(some, leave=False)]
+counts = {way: sum(y[way] == x.means for x, y in zip(some, found)) for way in found[0]}
+print("right of 12:", counts)
 claim = "constrained decoding has as many commands right as there are without it, or more"
-training.expect(claim, counts["constrained"] >= counts["as written"], dict(counts), model)
+training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It is not always the one that was meant, since the model still chooses. Repairing the spelling afterwards is as good while names are few and unlike each other; but it needs an answer to repair, and a command that is refused has already cost its tokens.
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It is not always the one that was meant, since the model still chooses. Mending the spelling afterwards is as good while names are few and unlike each other, but what is refused has already cost its tokens.
+
+# %% [markdown]
+# ## Is it worth it?
+#
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps. Over three seeds:
+
+# %%
+pictures.shares(kept, "TITLE")
+
+# %% [markdown]
+# Thirty lines of Python keep up, and know new rooms better. They were written by somebody who knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, answers questions and reads a refusal. Examples in the prompt need no training, and pay in each call: eight commands are read before the first token is written. The last block learns the form, and copies no name that it has not seen.
+
+# %% [markdown]
+# ## What it does not hear
+#
+# No example said *don't*. **What does your assistant do with "don't turn on the lamp": nothing, the opposite, or what was said?**
+
+# %%
+guess = None  # "nothing", "the opposite" or "what was said"
+
+# %% tags=["training"]
+orders = [x for x in commands["learning"] if x.said.startswith(("turn", "open", "close"))][:20]
+forbidden = [x._replace(said=f"don't {x.said}") for x in orders]
+done = right(model, forbidden)
+print(f"carried out: {right(model, orders):.0%} of what is said, {done:.0%} of what is forbidden")
+reveal(guess, "what was said" if done > 0.5 else "mixed")
+
+# %% tags=["training"]
+now = tell(model, now, "don't turn on the nursery lamp")
+print(write_only(model, "open the toothbrush", home.possible(now)))
+pictures.house(now, first)
+
+# %% [markdown]
+# *Don't* is hardly heard. A check of the form lets such a command through, since nothing is wrong with it: there is such a device and such an action. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed. What was meant cannot, and lesson 18 asks whether a reward can teach it.
 
 # %% [markdown]
 # ## Take it home in one file
@@ -447,86 +430,31 @@ guess = None  # percent
 # %%
 from course_lib.pretrained.quantised import as_q4_1
 
-
-def first_way(weight, a, b):
-    return as_q4_1(merged(weight, a, b, alpha=16))
-
-
-def second_way(weight, a, b):
-    return weight + as_q4_1(merged(torch.zeros_like(weight), a, b, alpha=16))
-
-
-def third_way(weight, a, b):
-    return merged(weight, a.half().float(), b.half().float(), alpha=16)
-
+ways = {
+    "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
+    "round the change": lambda w, a, b: w + as_q4_1(merged(0 * w, a, b, 16)),
+    "merge nothing": lambda w, a, b: merged(w, a.half().float(), b.half().float(), 16),
+}
 
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
-frozen, reached = [layer.linear.weight for layer in layers], {}
-for way in (first_way, second_way, third_way):
-    for layer, weight in zip(layers, frozen):
-        a, b = layer.a.detach(), layer.b.detach()
-        change = merged(torch.zeros_like(weight), a, b, alpha=16)
-        # the layer goes on adding its change
-        layer.linear.weight = nn.Parameter(way(weight, a, b) - change, requires_grad=False)
-    reached[way.__name__] = right(model, commands["known"][:20])
-for layer, weight in zip(layers, frozen):
-    layer.linear.weight = weight
-print(reached)
-reveal(guess, round(100 * reached["first_way"]))
+parts = [(x.linear.weight, x.a.detach(), x.b.detach().clone()) for x in layers]
+for name, way in ways.items():
+    for layer, (weight, a, b) in zip(layers, parts):
+        layer.b.detach().zero_()  # the change is in the weight now
+        layer.linear.weight = nn.Parameter(way(weight, a, b), requires_grad=False)
+    ways[name] = right(model, commands["known"][:20])
+    print(f"{name:20}{ways[name]:.0%}")
+reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
 # The first leaves nothing. Almost every change is smaller than half a step of the file, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
-
-# %% [markdown]
-# ## Is it worth it?
-#
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps. Over three seeds:
-
-# %%
-runs = [run["mixed"] for run in kept["LoRA"]]
-ways = {
-    "examples in the prompt": kept["baselines"]["in context"],
-    "a program that counts": kept["baselines"]["counting"],
-    "last block": kept["baselines"]["last block"],
-    "LoRA": [run["shares"] for run in runs],
-    "LoRA, constrained": [run["constrained"] for run in runs],
-}
-pictures.shares(ways, "TITLE")
-
-# %% [markdown]
-# TEXT-BASELINES
-
-# %% [markdown]
-# ## What it does not hear
-#
-# No example said *don't*. **What does your assistant do with "don't turn on the lamp": nothing, the opposite, or what was said?**
-
-# %%
-guess = None  # "nothing", "the opposite" or "what was said"
-
-# %% tags=["training"]
-verbs = ("turn on", "turn off", "open", "close", "lock", "unlock", "stop", "play")
-orders = [x for x in commands["learning"] if x.said.startswith(verbs)][:20]
-forbidden = [x._replace(said=f"don't {x.said}") for x in orders]
-done = {"said": right(model, orders), "forbidden": right(model, forbidden)}
-print({name: f"{share:.0%}" for name, share in done.items()}, "are carried out")
-reveal(guess, "what was said" if done["forbidden"] > 0.5 else "mixed")
-
-# %% tags=["training"]
-now = tell(model, now, "don't turn on the nursery lamp")
-print(write_only(model, "open the toothbrush", home.possible(now)))
-pictures.house(now, first)
-
-# %% [markdown]
-# TEXT-DONT
 
 # %% [markdown]
 # ## Break it
 #
 # - Let `answer_targets` ask for the whole conversation (prompt lengths of 1), and train again. What does the model write after a command?
 # - Leave the refusals out of `mixed_batches`. Does the second try still help?
-# - Give it a home of two rooms with four lamps. When is the spelling baseline wrong?
 
 # %% [markdown]
 # ## What to remember
@@ -548,17 +476,12 @@ pictures.house(now, first)
 # Five, at the places 9 to 13, counted from 1: the last token of the prompt predicts the first one of the answer.
 # </details>
 #
-# <details><summary>2. Why is B zero at first, and not A and B?</summary>
-#
-# The change is zero then, so training begins at the pretrained model. The gradient of B needs A, and that of A needs B: with both zero, both gradients are.
-# </details>
-#
-# <details><summary>3. Why has a refusal no targets, although it is in the batch?</summary>
+# <details><summary>2. Why has a refusal no targets, although it is in the batch?</summary>
 #
 # The home writes it, and not the model. It is there to be read: the loss of the right command after it teaches the model to look.
 # </details>
 #
-# <details><summary>4. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
+# <details><summary>3. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
 #
 # Do they differ from the learned ones in more than a name or a number? What does a program that counts get, and the model with similar examples in its prompt? What has it forgotten?
 # </details>

@@ -60,5 +60,8 @@ def test_low_rank_is_told_in_words(shown):
 
 def test_shares_are_read_aloud_as_means_of_the_seeds(shown):
     runs = [dict.fromkeys(LISTS, share) for share in (0.5, 1.0)]
-    said, _ = shown(lambda: assistant.shares({"LoRA": runs}, "found"))
-    assert said.startswith("Percent right, means of 2 seeds. LoRA: known 75, new rooms 75")
+    tuned = [{"mixed": {"shares": run, "constrained": runs[1]}} for run in runs]
+    baselines = dict.fromkeys(("in context", "counting", "last block"), runs)
+    said, _ = shown(lambda: assistant.shares({"LoRA": tuned, "baselines": baselines}, "found"))
+    assert said.startswith("Percent right, means of 2 seeds. examples in the prompt: known 75, new")
+    assert "LoRA, constrained: known 100" in said

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=constrained,
     lesson="17",
     title="Write what the home can do",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     # numbers that torch compares
     equivalent=("score(prompt + written, 1).tolist() -> score(prompt + written, 1)",),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Arc, Circle, Polygon, Rectangle, Wedge
@@ -156,8 +157,19 @@ def house(home: Home, before: Home | None = None) -> None:
     plots.show(figure, f"A home with {len(home)} devices: {said}.{news}")
 
 
-def shares(ways: Mapping[str, Sequence[Mapping[str, float]]], title: str) -> None:
-    """Show of each way the share of each held-out list that is right, a dot a seed."""
+def shares(figures: Mapping[str, Any], title: str) -> None:
+    """Show what of each held-out list baselines and LoRA have right, a dot a seed.
+
+    `figures` are those of results/assistant.json.
+    """
+    tuned = [run["mixed"] for run in figures["LoRA"]]
+    ways = {
+        "examples in the prompt": figures["baselines"]["in context"],
+        "a program that counts": figures["baselines"]["counting"],
+        "last block": figures["baselines"]["last block"],
+        "LoRA": [run["shares"] for run in tuned],
+        "LoRA, constrained": [run["constrained"] for run in tuned],
+    }
     figure, ax = plots.axes(title, "commands that are right, %", "", size=(7.4, 4.0))
     high = 0.8 / len(ways)
     for i, name in enumerate(LISTS):
@@ -174,4 +186,4 @@ def shares(ways: Mapping[str, Sequence[Mapping[str, float]]], title: str) -> Non
         f"{way}: " + ", ".join(f"{x} {100 * mean(run[x] for run in runs):.0f}" for x in LISTS)
         for way, runs in ways.items()
     )
-    plots.show(figure, f"Percent right, means of {len(next(iter(ways.values())))} seeds. {said}.")
+    plots.show(figure, f"Percent right, means of {len(tuned)} seeds. {said}.")
