@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import random
 import re
-import resource
 import sys
 import time
 from collections import Counter
@@ -334,6 +333,8 @@ def begun(model: SmolLM2) -> float:
 
 def peak(way: str) -> float:
     """Return the most memory of a process that takes three steps, in MB."""
+    import resource  # which Windows does not have
+
     torch.set_num_threads(1)
     model = base()
     if way == "LoRA":
