@@ -2,7 +2,7 @@
 
 from course_lib.answers.probe_layers import Probe
 from course_lib.assistant import constrained
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 END = 0  # ends each allowed answer
 
@@ -22,6 +22,11 @@ exercise = Exercise(
         "When is an answer complete? Every allowed one ends with a token that no other place has, "
         "so none is the beginning of another.",
     ),
+    clauses={
+        "`score(tokens, rows)` returns": GIVEN,
+        "Each allowed answer is": GIVEN,
+        "Returns the answer's tokens": "prompt_too",
+    },
 )
 
 
