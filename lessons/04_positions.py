@@ -288,7 +288,10 @@ guess = None  # "goes on" or "breaks down"
 # %% tags=["training", "hide-input"]
 texts = held_out[: 64 * 4096].view(64, -1)[:, :257]
 losses = {"as it was": position_models.loss_by_window(model, texts)}
-reveal(guess, "breaks down" if losses["as it was"][-1] > losses["as it was"][0] + 0.5 else "goes on")
+reveal(
+    guess, "breaks down" if losses["as it was"][-1] > losses["as it was"][0] + 0.5 else "goes on"
+)
+
 
 # %% tags=["training"]
 def written():
@@ -322,7 +325,9 @@ kept = results.load("unseen_distances")["figures"]["runs"]
 pictures.loss_by_position(
     "Trained on 32 characters: new distances break it, and without them it holds", losses, kept
 )
-claim = "in the last window, clamping takes over 1 nat off, and comes within 0.15 of the last 32 alone"
+claim = (
+    "in the last window, clamping takes over 1 nat off, and comes within 0.15 of the last 32 alone"
+)
 came = {name: round(loss[-1].item(), 2) for name, loss in losses.items()}
 plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
@@ -353,6 +358,7 @@ training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came,
 # $$\theta_c\to\frac{\theta_c}{s}\quad\text{if}\quad\frac{2\pi}{\theta_c}>L$$
 #
 # **Train a little**, on long texts. Here are both, with your function.
+
 
 # %% tags=["training"]
 def slowed(x, positions):
