@@ -50,10 +50,9 @@ def group_advantage(
     to learn by: it has no gradient. Source: Shao et al. 2024, section 4.1.2. Raises ValueError for
     a group of fewer than two answers.
     """
+    rewards = rewards.detach()
     if rewards.shape[-1] < 2:
         raise ValueError(f"a group has two answers at least, but got {rewards.shape[-1]}")
-    # rewards are given, not learned
-    rewards = rewards.detach()
     # compare each answer with the others to the same question
     centred = rewards - rewards.mean(dim=-1, keepdim=True)
     # measure it by how much the group's rewards differ

@@ -28,12 +28,12 @@ from experiments.assistant import base, with_lora
 LESSON = "18"
 SEEDS = (0, 1, 2)
 
-STEPS, QUESTIONS, GROUP, LONGEST, TEMPERATURE, RATE = 24, 2, 8, 12, 0.7, 0.001
-TESTED, CUT = 6, 24  # questions of each kind, and tokens of an answer that is measured
+STEPS, QUESTIONS, GROUP, LONGEST, TEMPERATURE, RATE = 20, 2, 8, 12, 0.7, 0.001
+TESTED = 6  # questions of each kind
 BETA, DPO_RATE, PAIRS = 0.1, 0.0005, 4
 SETTINGS = {
     "steps": STEPS, "questions": QUESTIONS, "group": GROUP, "longest": LONGEST,
-    "temperature": TEMPERATURE, "rate": RATE, "tested": TESTED, "cut": CUT,
+    "temperature": TEMPERATURE, "rate": RATE, "tested": TESTED,
     "beta": BETA, "rate of DPO": DPO_RATE, "pairs": PAIRS,
 }  # fmt: skip
 once = partial(results.once, "reward", SETTINGS)
@@ -60,20 +60,18 @@ class Answers(NamedTuple):
 
 
 @cache
-def encoded(model: SmolLM2, question: Question) -> Tensor:
+def encoded(question: Question) -> Tensor:
     """Return a question's prompt as tokens."""
-    return torch.tensor(model.tokenizer.encode(turns(question.asked, system=None)).ids)
+    return torch.tensor(base().tokenizer.encode(turns(question.asked, system=None)).ids)
 
 
-def sampled(
-    model: SmolLM2, some: Sequence[Question], count: int, longest: int, draw: torch.Generator
-) -> list[Answers]:
-    """Answer questions, whose prompts are equally long, `count` times each."""
-    prompts = torch.stack([encoded(model, x) for x in some])
-    drawn = model.sample(prompts, count, longest, TEMPERATURE, draw)
+def sampled(model: SmolLM2, some: Sequence[Question], draw: torch.Generator) -> list[Answers]:
+    """Answer questions, whose prompts are equally long, each as often as a group has answers."""
+    prompts = torch.stack([encoded(x) for x in some])
+    drawn = model.sample(prompts, GROUP, LONGEST, TEMPERATURE, draw)
     mask = answer_tokens(drawn, STOP)
     found = []
-    for prompt, own, tokens in zip(prompts, drawn.split(count), mask.split(count), strict=True):
+    for prompt, own, tokens in zip(prompts, drawn.split(GROUP), mask.split(GROUP), strict=True):
         kept = ([t for t in row.tolist() if t != STOP] for row in own)
         found.append(Answers(prompt, own, tokens, [model.tokenizer.decode(x) for x in kept]))
     return found
@@ -85,8 +83,8 @@ def sampled(
 def right(answers: Answers, question: Question) -> list[float]:
     """Reward the right word in an answer that comes to its end in time."""
     return [
-        float(ended and length <= LONGEST and is_right(text, question.word))
-        for text, ended, length in zip(answers.texts, answers.ended, answers.lengths, strict=True)
+        float(ended and is_right(text, question.word))
+        for text, ended in zip(answers.texts, answers.ended, strict=True)
     ]
 
 
@@ -118,7 +116,6 @@ class Step(NamedTuple):
 
     tokens: Tensor
     mask: Tensor
-    old: Tensor
     advantages: Tensor
 
 
@@ -132,12 +129,12 @@ def log_probs(model: SmolLM2, tokens: Tensor, drawn: int) -> Tensor:
 def steps(model: SmolLM2, arm: Arm, seed: int, seen: list[dict[str, Any]]) -> Iterator[Step]:
     """Draw answers from the model as it is at each step, and note in `seen` what came."""
     draw, choose = torch.Generator().manual_seed(seed), random.Random(seed)
-    lengths = {x: len(encoded(model, x)) for x in LEARNING}
+    lengths = {x: len(encoded(x)) for x in LEARNING}
     while True:
         first = choose.choice(LEARNING)
         alike = [x for x in LEARNING if lengths[x] == lengths[first] and x != first]
         some = [first, *choose.sample(alike, QUESTIONS - 1)]
-        groups = sampled(model, some, GROUP, LONGEST, draw)
+        groups = sampled(model, some, draw)
         rewards = torch.tensor([arm.reward(a, x) for a, x in zip(groups, some, strict=True)])
         true = [sum(right(a, x)) / GROUP for a, x in zip(groups, some, strict=True)]
         tokens = torch.cat(
@@ -152,31 +149,29 @@ def steps(model: SmolLM2, arm: Arm, seed: int, seen: list[dict[str, Any]]) -> It
             }
         )
         drawn = torch.cat([a.drawn for a in groups])
-        with torch.no_grad():
-            old = log_probs(model, tokens, drawn.shape[1])
-        yield Step(tokens, arm.mask(drawn, STOP), old, arm.advantage(rewards).flatten())
+        yield Step(tokens, arm.mask(drawn, STOP), arm.advantage(rewards).flatten())
 
 
 def loss(model: SmolLM2, step: Step) -> Tensor:
-    """Return the loss of a step."""
+    """Return the loss of a step on answers that this model itself has just drawn."""
     new = log_probs(model, step.tokens, step.mask.shape[1])
-    return policy_loss(new, step.old, step.advantages, step.mask)
+    return policy_loss(new, new.detach(), step.advantages, step.mask)
 
 
 # --- what was learned
 
 
 @torch.no_grad()
-def measured(model: SmolLM2, count: int = GROUP, longest: int = CUT) -> dict[str, Any]:
+def measured(model: SmolLM2) -> dict[str, Any]:
     """Answer the tested questions; say of each kind what is right at once, in k, and by vote."""
     draw, by_length = torch.Generator().manual_seed(9), {}
     for x in TESTING:
-        by_length.setdefault(len(encoded(model, x)), []).append(x)
+        by_length.setdefault(len(encoded(x)), []).append(x)
     said: dict[Question, Answers] = {}
     for some in by_length.values():
         for i in range(0, len(some), 4):
             few = some[i : i + 4]
-            said |= dict(zip(few, sampled(model, few, count, longest, draw), strict=True))
+            said |= dict(zip(few, sampled(model, few, draw), strict=True))
     return {kind: _of_kind(kind, said) for kind in KINDS}
 
 
@@ -191,7 +186,7 @@ def _of_kind(kind: str, said: dict[Question, Answers]) -> dict[str, Any]:
         "correct": correct,  # of each question's answers
         "named": [sum(is_right(text, x.word) for text in said[x].texts) for x in own],
         "voted": sum(is_right(v or "", x.word) for v, x in zip(voted, own, strict=True)),
-        "length": sum(sum(said[x].lengths) for x in own) / sum(len(said[x].texts) for x in own),
+        "length": sum(sum(said[x].lengths) for x in own) / (GROUP * len(own)),
         "answers": {x.asked: said[x].texts[:2] for x in own[:3]},
     }
 
@@ -235,7 +230,7 @@ def pairs() -> list[Pair]:
     def found() -> list[list[Any]]:
         draw, kept = torch.Generator().manual_seed(0), []
         for x in LEARNING:
-            [answers] = sampled(base(), [x], GROUP, LONGEST, draw)
+            [answers] = sampled(base(), [x], draw)
             judged = [*zip(right(answers, x), answers.texts, answers.lengths, strict=True)]
             good = [(length, text) for reward, text, length in judged if reward]
             bad = [(length, text) for reward, text, length in judged if not reward]
@@ -256,7 +251,7 @@ def both_log_probs(model: SmolLM2, some: Sequence[Pair]) -> tuple[Tensor, Tensor
     for texts in ([x.better for x in some], [x.worse for x in some]):
         found = []
         for x, text in zip(some, texts, strict=True):
-            prompt = encoded(model, x.question)
+            prompt = encoded(x.question)
             answer = torch.tensor([*model.tokenizer.encode(text).ids, STOP])
             row = torch.cat([prompt, answer])[None]
             states = model.states(row)[:, len(prompt) - 1 : -1]
@@ -277,9 +272,7 @@ def preferred(rate: float, seed: int) -> dict[str, Any]:
         better_before, worse_before = (
             torch.stack(x) for x in zip(*(before[x] for x in batch), strict=True)
         )
-        gains.append(
-            ((better - better_before).mean().item(), (worse - worse_before).mean().item())
-        )
+        gains.append(((better - better_before).mean().item(), (worse - worse_before).mean().item()))
         return dpo_loss(better, worse, better_before, worse_before, BETA)
 
     start = time.process_time()
@@ -294,12 +287,12 @@ def measure() -> dict[str, Any]:
     torch.set_num_threads(1)
     before = once("before", lambda: measured(base()))
     arms: dict[str, list[dict[str, Any]]] = {name: [] for name in [*ARMS, "DPO"]}
-    two = once("GRPO 0, two threads", partial(tuned, ARMS["GRPO"], SEEDS[0], 2))
     for seed in SEEDS:
         for name, arm in ARMS.items():
             if seed == SEEDS[0] or name not in CONTROLS:
                 arms[name].append(once(f"{name} {seed}", partial(tuned, arm, seed)))
         arms["DPO"].append(once(f"DPO {seed}", partial(preferred, DPO_RATE, seed)))
+    two = once("GRPO 0, two threads", partial(tuned, ARMS["GRPO"], SEEDS[0], 2))
     return {
         "settings": SETTINGS,
         "before": before,
