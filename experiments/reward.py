@@ -28,8 +28,8 @@ from experiments.assistant import base, with_lora
 LESSON = "18"
 SEEDS = (0, 1, 2)
 
-STEPS, QUESTIONS, GROUP, LONGEST, TEMPERATURE, RATE = 20, 2, 8, 12, 0.7, 0.001
-TESTED = 6  # questions of each kind
+STEPS, QUESTIONS, GROUP, LONGEST, TEMPERATURE, RATE = 16, 2, 8, 10, 0.7, 0.002
+TESTED = 4  # questions of each kind
 BETA, DPO_RATE, PAIRS = 0.1, 0.0005, 4
 SETTINGS = {
     "steps": STEPS, "questions": QUESTIONS, "group": GROUP, "longest": LONGEST,
