@@ -22,7 +22,7 @@ from course_lib.dpo import answer_log_probs
 from course_lib.dpo import preference_loss as dpo_loss
 from course_lib.instruments import results, training
 from course_lib.pretrained.smollm2 import STOP, SmolLM2, turns
-from course_lib.reward import answer_tokens, group_advantage, pass_at_k, policy_loss, vote
+from course_lib.reward import answer_tokens, group_advantage, pass_at_k, policy_loss
 from experiments.assistant import base, with_lora
 
 LESSON = "18"
@@ -162,38 +162,24 @@ def loss(model: SmolLM2, step: Step) -> Tensor:
 
 
 @torch.no_grad()
-def measured(model: SmolLM2) -> dict[str, Any]:
-    """Answer the tested questions; say of each kind what is right at once, in k, and by vote."""
+def measured(model: SmolLM2) -> list[dict[str, Any]]:
+    """Answer the tested questions; keep what was said, and which of it is right."""
     draw, by_length = torch.Generator().manual_seed(9), {}
     for x in TESTING:
         by_length.setdefault(len(encoded(x)), []).append(x)
-    said: dict[Question, Answers] = {}
-    for some in by_length.values():
-        for i in range(0, len(some), 4):
-            few = some[i : i + 4]
-            said |= dict(zip(few, sampled(model, few, draw), strict=True))
-    return {kind: _of_kind(kind, said) for kind in KINDS}
+    found = []
+    for alike in by_length.values():
+        for i in range(0, len(alike), 4):
+            some = alike[i : i + 4]
+            for x, said in zip(some, sampled(model, some, draw), strict=True):
+                kept = {"right": right(said, x), "ended": said.ended, "lengths": said.lengths}
+                found.append({"kind": x.kind, "asked": x.asked, "texts": said.texts, **kept})
+    return sorted(found, key=lambda x: KINDS.index(x["kind"]))
 
 
-def _of_kind(kind: str, said: dict[Question, Answers]) -> dict[str, Any]:
-    own = [x for x in TESTING if x.kind == kind]
-    correct = [round(sum(right(said[x], x))) for x in own]
-    voted = [
-        vote([t if ended else None for t, ended in zip(said[x].texts, said[x].ended, strict=True)])
-        for x in own
-    ]
-    return {
-        "correct": correct,  # of each question's answers
-        "named": [sum(is_right(text, x.word) for text in said[x].texts) for x in own],
-        "voted": sum(is_right(v or "", x.word) for v, x in zip(voted, own, strict=True)),
-        "length": sum(sum(said[x].lengths) for x in own) / (GROUP * len(own)),
-        "answers": {x.asked: said[x].texts[:2] for x in own[:3]},
-    }
-
-
-def share(found: dict[str, Any], kinds: Sequence[str], k: int = 1) -> float:
+def share(found: list[dict[str, Any]], kinds: Sequence[str], k: int = 1) -> float:
     """Return pass@k over all questions of some kinds."""
-    chances = [pass_at_k(GROUP, c, k) for kind in kinds for c in found[kind]["correct"]]
+    chances = [pass_at_k(GROUP, int(sum(x["right"])), k) for x in found if x["kind"] in kinds]
     return sum(chances) / len(chances)
 
 
@@ -314,6 +300,6 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
                 f"{share(found, kinds):10.1%}{share(found, kinds, GROUP):12.1%}"
                 for kinds in (verifiable.LEARNED_KINDS, verifiable.OTHER_KINDS)
             )
-            length = sum(found[kind]["length"] for kind in KINDS) / len(KINDS)
+            length = sum(sum(x["lengths"]) for x in found) / (GROUP * len(found))
             seconds = run.get("cpu_seconds", "")
             yield f"{name:20}{''.join(shares)}{length:10.1f}{seconds:>10}"
