@@ -361,7 +361,9 @@ for ax, of in zip(panels, kinds):
 panels[1].text(3, 2.35, "pass@1", color=plots.COLOURS[0], size="small")
 panels[1].text(23, 2.35, "pass@8", color=plots.COLOURS[1], size="small")
 plots.show(figure, f"Percent of questions, a point for each seed. {'; '.join(spoken)}.")
-change = [share(run, "learned kinds", 8) - share(before, "learned kinds", 8) for run in arms["GRPO"]]
+change = [
+    share(run, "learned kinds", 8) - share(before, "learned kinds", 8) for run in arms["GRPO"]
+]
 reveal(guess, "hardly" if max(map(abs, change)) <= 10 else "more" if sum(change) > 0 else "less")
 
 # %% [markdown]

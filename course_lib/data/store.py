@@ -122,7 +122,7 @@ ITEMS = {
             size=92_871_040,
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("05", "06", "07", "09", "15", "16", "17"),
+            lessons=("05", "06", "07", "09", "15", "16", "17", "18"),
         ),
         Item(
             name="marian",
