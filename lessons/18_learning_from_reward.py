@@ -42,8 +42,8 @@ diagram.show(
 )
 
 # %%
-LowRankLinear, answer_log_probs = mine("lora/layer"), mine("dpo/mend_log_probs")
-dpo_loss = mine("dpo/loss")
+LowRankLinear, answer_targets = mine("lora/layer"), mine("assistant/answer_mask")
+answer_log_probs, dpo_loss = mine("dpo/mend_log_probs"), mine("dpo/loss")
 
 # %%
 needs("smollm2")
@@ -526,10 +526,51 @@ choose = random.Random(SEED)
 fours = (choose.sample(pairs, 4) for _ in range(16))
 training.train(model, fours, pair_loss, steps=16, learning_rate=0.0005, seconds=120)
 
+# %% tags=["training", "hide-input"]
+title = "TITLE"
+figure, ax = plots.axes(title, "step", "gain in log p, nats")
+for side, name, colour in ((0, "right answers", plots.COLOURS[2]), (1, "others", plots.COLOURS[1])):
+    line = [x[side] for x in gains]
+    ax.plot(range(1, len(line) + 1), line, color=colour)
+    ax.text(len(line) + 0.2, line[-1], name, color=colour, size="small", va="center")
+ax.axhline(0, color="0.7", linewidth=1, zorder=0)
+told = "; ".join(f"{a:.1f} and {b:.1f}" for a, b in gains)
+plots.show(figure, f"Gain in log p of the right answers and of the others, step by step: {told}.")
+draw = torch.Generator().manual_seed(SEED)
+for x in some[:4]:
+    _, drawn, texts = answers([x], draw)
+    right = sum(reward(text, tokens, x.word) for text, tokens in zip(texts, drawn))
+    print(f"{right:.0f} of 8   {x.asked:42} {texts[0]}")
+claim = "the right answers of a pair gain more than the others, by a nat at least"
+training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
+
 # %% [markdown]
+# TEXT: DPO
+#
 # ## What the large ones do
 #
-# TEXT
+# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules, for a right result and for the form. On the problems of a mathematics competition, AIME 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew long, thousands of tokens, without being asked to: what pays is thinking aloud.
+
+# %% [markdown]
+# R1 itself begins with some thousand written examples, so that its texts can be read. Then 800,000 of its texts taught six smaller models, by lesson 17's loss: **distillation**.
+#
+# Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024): results of mathematics, unit tests of code, instructions that can be checked. What cannot be checked still needs a reward model.
+#
+# Does it teach anything new? Yue et al. (2025) compared pass@k up to hundreds of answers: with one answer the trained models are ahead, with hundreds the models that they came from. That is our table, at scale.
+
+# %% [markdown]
+# The loss is written in many ways. Each differs from yours in a line:
+#
+# | | advantage | over the tokens | besides |
+# |:-|:-|:-|:-|
+# | this page | $(r - \text{mean}) / \text{std}$ | one mean over all | |
+# | GRPO (Shao et al. 2024) | the same | a mean for each answer, then their mean | a penalty on $\mathrm{KL}(\pi \,\Vert\, \pi_0)$ |
+# | Dr. GRPO (Liu et al. 2025) | $r - \text{mean}$ | a sum, divided by a constant | |
+# | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
+# | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
+
+# %% [markdown]
+# A mean for each answer makes a token of a long wrong answer cost less than one of a short wrong answer, so wrong answers grow. Dividing by the standard deviation gives most weight to questions that are nearly always right or nearly always wrong. Those are the two faults that Dr. GRPO takes out.
 #
 # ## Break it
 #
@@ -549,3 +590,31 @@ training.train(model, fours, pair_loss, steps=16, learning_rate=0.0005, seconds=
 # | advantage | $(r - \mathrm{mean}) / (\mathrm{std} + \varepsilon)$, over the answers to one question |
 # | clipped loss | $-\mathrm{mean}\, \min(\rho A,\, \mathrm{clip}(\rho) A)$ |
 # | reward model, DPO | $-\log \sigma(r^+ - r^-)$; DPO's $r = \beta \log (\pi / \pi_0)$ |
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. Of ten answers two are right. What is pass@1, and what is pass@9?</summary>
+#
+# 0.2, and 1: only eight are wrong, so nine cannot all be.
+# </details>
+#
+# <details><summary>2. A group's rewards are 1, 1, 1, 0. Which answer changes the model most, and how?</summary>
+#
+# The wrong one: its advantage is −1.5, that of the others 0.5 each. It becomes less likely.
+# </details>
+#
+# <details><summary>3. Why may one take the mean off, and not multiply the rewards by random numbers?</summary>
+#
+# What is taken off is the same for each answer, and its part of the gradient is 0 on average. (The group's mean holds the answer's own reward as well, which only scales the gradient.)
+# </details>
+#
+# <details><summary>4. A model's reward rises from 0.2 to 0.9. What do you look at before you believe it?</summary>
+#
+# Its answers. Then pass@k of the model before, other questions, and a measure that was not the reward.
+# </details>
+
+# %% [markdown]
+# ## Further reading
+#
+# Williams 1992 (REINFORCE); Schulman et al. 2017 (PPO); Shao et al. 2024 (GRPO); Guo et al. 2025 (R1); Yu et al. 2025 (DAPO); Liu et al. 2025 (Dr. GRPO); Chen et al. 2021 (pass@k); Wang et al. 2023 (the vote); Zelikman et al. 2022 (learning from one's own right answers); Bradley & Terry 1952, Ouyang et al. 2022 (reward models); Gao et al. 2023 (what becomes of them); Rafailov et al. 2023 (DPO); Razin et al. 2025 (where it fails); Lambert et al. 2024 (RLVR); Yue et al. 2025 (what it adds).
