@@ -108,7 +108,7 @@ ARMS = {
     "no spread": Arm(advantage=lambda rewards: rewards - rewards.mean(-1, keepdim=True)),
     "end left out": Arm(mask=lambda drawn, stop: drawn != stop),
 }
-CONTROLS = ("no spread", "end left out")  # measured on the first seed
+CONTROLS = ("short", "no spread", "end left out")  # measured on the first seed
 
 
 class Step(NamedTuple):
@@ -131,9 +131,8 @@ def steps(model: SmolLM2, arm: Arm, seed: int, seen: list[dict[str, Any]]) -> It
     draw, choose = torch.Generator().manual_seed(seed), random.Random(seed)
     lengths = {x: len(encoded(x)) for x in LEARNING}
     while True:
-        first = choose.choice(LEARNING)
-        alike = [x for x in LEARNING if lengths[x] == lengths[first] and x != first]
-        some = [first, *choose.sample(alike, QUESTIONS - 1)]
+        length = lengths[choose.choice(LEARNING)]
+        some = choose.choices([x for x in LEARNING if lengths[x] == length], k=QUESTIONS)
         groups = sampled(model, some, draw)
         rewards = torch.tensor([arm.reward(a, x) for a, x in zip(groups, some, strict=True)])
         true = [sum(right(a, x)) / GROUP for a, x in zip(groups, some, strict=True)]

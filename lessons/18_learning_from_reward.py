@@ -279,9 +279,8 @@ def loss(model, batch):
 # %%
 def two_questions(choose):
     """Draw two questions whose prompts are equally long."""
-    one = choose.choice(learning)
-    alike = [x for x in learning if len(encoded(x)) == len(encoded(one)) and x != one]
-    return [one, choose.choice(alike)]
+    length = len(encoded(choose.choice(learning)))
+    return choose.choices([x for x in learning if len(encoded(x)) == length], k=2)
 
 
 # %%
@@ -510,15 +509,14 @@ def both(batch):
 # %% tags=["training"]
 begin_again()
 with torch.no_grad():
-    old = dict(zip(map(str, pairs), zip(*both(pairs))))
+    old = {x[0]: torch.cat(both([x])) for x in pairs}
 gains = []
 
 
 def pair_loss(model, batch):
-    better, worse = both(batch)
-    old_better, old_worse = map(torch.stack, zip(*(old[str(x)] for x in batch)))
-    gains.append([(better - old_better).mean().item(), (worse - old_worse).mean().item()])
-    return dpo_loss(better, worse, old_better, old_worse, beta=0.1)
+    now, then = torch.stack(both(batch)), torch.stack([old[x[0]] for x in batch]).T
+    gains.append((now - then).mean(dim=1).tolist())
+    return dpo_loss(*now, *then, beta=0.1)
 
 
 # %% tags=["training"]
@@ -570,7 +568,7 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
 
 # %% [markdown]
-# A mean for each answer makes a token of a long wrong answer cost less than one of a short wrong answer, so wrong answers grow. Dividing by the standard deviation gives most weight to questions that are nearly always right or nearly always wrong. Those are the two faults that Dr. GRPO takes out.
+# With a mean for each answer, a token of a long wrong answer costs less than one of a short wrong answer. And division by the standard deviation gives most weight to questions that are nearly always right, or nearly always wrong. These are the two biases that Dr. GRPO takes out.
 #
 # ## Break it
 #
@@ -604,9 +602,9 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # The wrong one: its advantage is −1.5, that of the others 0.5 each. It becomes less likely.
 # </details>
 #
-# <details><summary>3. Why may one take the mean off, and not multiply the rewards by random numbers?</summary>
+# <details><summary>3. Why may one take the same number off all rewards?</summary>
 #
-# What is taken off is the same for each answer, and its part of the gradient is 0 on average. (The group's mean holds the answer's own reward as well, which only scales the gradient.)
+# Its part of the gradient is $b\, \nabla 1$, which is 0 on average. The group's mean holds the answer's own reward as well; that only shortens the step.
 # </details>
 #
 # <details><summary>4. A model's reward rises from 0.2 to 0.9. What do you look at before you believe it?</summary>
