@@ -65,6 +65,11 @@ def encoded(question: Question) -> Tensor:
     return torch.tensor(base().tokenizer.encode(turns(question.asked, system=None)).ids)
 
 
+def asking(question: Question) -> Question:
+    """Ask for what the reward is for, in words."""
+    return question._replace(asked=f"{question.asked} Answer in one word.")
+
+
 def sampled(model: SmolLM2, some: Sequence[Question], draw: torch.Generator) -> list[Answers]:
     """Answer questions, whose prompts are equally long, each as often as a group has answers."""
     prompts = torch.stack([encoded(x) for x in some])
@@ -161,10 +166,10 @@ def loss(model: SmolLM2, step: Step) -> Tensor:
 
 
 @torch.no_grad()
-def measured(model: SmolLM2) -> list[dict[str, Any]]:
+def measured(model: SmolLM2, tested: Sequence[Question] = TESTING) -> list[dict[str, Any]]:
     """Answer the tested questions; keep what was said, and which of it is right."""
     draw, by_length = torch.Generator().manual_seed(9), {}
-    for x in TESTING:
+    for x in tested:
         by_length.setdefault(len(encoded(x)), []).append(x)
     found = []
     for alike in by_length.values():
@@ -271,6 +276,7 @@ def measure() -> dict[str, Any]:
     """Measure the model as it came, each arm, and direct preference optimization."""
     torch.set_num_threads(1)
     before = once("before", lambda: measured(base()))
+    asked = once("asked", lambda: measured(base(), [*map(asking, TESTING)]))
     arms: dict[str, list[dict[str, Any]]] = {name: [] for name in [*ARMS, "DPO"]}
     for seed in SEEDS:
         for name, arm in ARMS.items():
@@ -281,6 +287,7 @@ def measure() -> dict[str, Any]:
     return {
         "settings": SETTINGS,
         "before": before,
+        "asked for one word": asked,
         "arms": arms,
         "two threads": two,
         "pairs": [list(x[1:]) for x in pairs()],
@@ -290,7 +297,8 @@ def measure() -> dict[str, Any]:
 def table(figures: dict[str, Any]) -> Iterator[str]:
     """Yield what is right at once and in eight, of learned kinds and of others."""
     yield f"{'':20}{'learned kinds':>22}{'other kinds':>22}{'tokens':>10}{'seconds':>10}"
-    runs = {"before": [{"after": figures["before"]}], **figures["arms"]}
+    untrained = ("before", "asked for one word")
+    runs = {x: [{"after": figures[x]}] for x in untrained} | figures["arms"]
     runs |= {"GRPO, two threads": [figures["two threads"]]}
     for name, each in runs.items():
         for run in each:

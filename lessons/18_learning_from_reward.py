@@ -339,13 +339,13 @@ training.expect(claim, end > start + 0.2, [round(start, 2), round(end, 2)], mode
 # %% [markdown]
 # ### Three seeds
 #
-# One run is one run. Below are three, measured on eight answers to each tested question, with a **baseline** that most people would try first: keep the rewarded answers and train on them as lesson 17 did (*rewarded alone*). It is the same code with $A = r$: nothing is ever made less likely. **Of the learned kinds, how does training change pass@8: more, less, or hardly?**
+# Below are three runs, measured on eight answers to each tested question, beside two **baselines**. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: keep the rewarded answers and learn them as lesson 17 did (Zelikman et al. 2022), which is the same code with $A = r$. **Of the learned kinds, how does training change pass@8: more, less, or hardly?**
 
 # %%
 guess = None  # "more", "less" or "hardly"
 
 # %% tags=["hide-input"]
-arms = {"before": [kept["before"]]}
+arms = {"before": [kept["before"]], "asked": [kept["asked for one word"]]}
 arms |= {name: [run["after"] for run in kept["arms"][name]] for name in ("rewarded alone", "GRPO")}
 figure, panels = plots.panels("TITLE", list(kinds), size=(9, 2.9))
 spoken = []
@@ -355,10 +355,10 @@ for ax, of in zip(panels, kinds):
             found = [share(run, of, k) for run in runs]
             ax.plot(found, [y + 0.12 * (k > 1)] * len(found), "o", color=colour, alpha=0.7)
             spoken.append(f"{of}, {name}, pass@{k}: {', '.join(f'{x:.0f}' for x in found)}")
-    ax.set_yticks(range(3), arms if ax is panels[0] else [""] * 3)
-    ax.set(xlim=(0, 103), ylim=(2.5, -0.5), xlabel="rewarded, %")
-panels[1].text(3, 2.35, "pass@1", color=plots.COLOURS[0], size="small")
-panels[1].text(23, 2.35, "pass@8", color=plots.COLOURS[1], size="small")
+    ax.set_yticks(range(4), arms if ax is panels[0] else [""] * 4)
+    ax.set(xlim=(0, 103), ylim=(3.5, -0.5), xlabel="rewarded, %")
+panels[1].text(3, 3.35, "pass@1", color=plots.COLOURS[0], size="small")
+panels[1].text(23, 3.35, "pass@8", color=plots.COLOURS[1], size="small")
 plots.show(figure, f"Percent of questions, a point for each seed. {'; '.join(spoken)}.")
 change = [
     share(run, "learned kinds", 8) - share(before, "learned kinds", 8) for run in arms["GRPO"]
