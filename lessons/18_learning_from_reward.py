@@ -547,7 +547,7 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 #
 # ## What the large ones do
 #
-# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules, for a right result and for the form. On the problems of a mathematics competition, AIME 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew long, thousands of tokens, without being asked to: what pays is thinking aloud.
+# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules, for a right result and for the form. On the problems that a mathematics competition, AIME, set in 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew long, thousands of tokens, without being asked to: what pays is thinking aloud.
 
 # %% [markdown]
 # R1 itself begins with some thousand written examples, so that its texts can be read. Then 800,000 of its texts taught six smaller models, by lesson 17's loss: **distillation**.

@@ -1,7 +1,6 @@
-"""Lesson 18: chances by counting all draws, advantages and losses by loops."""
+"""Lesson 18: advantages and losses by loops, preferences by two classes."""
 
 import math
-from itertools import combinations
 
 import torch
 from torch.nn import functional as F
@@ -10,34 +9,18 @@ from course_lib import reward
 from course_lib.verify.comparison import Inputs, compare
 
 
-@compare(reward.pass_at_k, "every choice of k answers, counted")
-def _pass_at_k(inputs: Inputs):
-    (n,) = inputs.sizes(1, 1, 8)
-    (c,), (k,) = inputs.sizes(1, 0, n), inputs.sizes(1, 1, n)
-    draws = list(combinations([True] * c + [False] * (n - c), k))
-    theirs = sum(map(any, draws)) / len(draws)
-    return torch.tensor(reward.pass_at_k(n, c, k)), torch.tensor(theirs)
-
-
 @compare(reward.group_advantage, "a loop over groups, in Python's numbers")
 def _group_advantage(inputs: Inputs):
     groups, size = inputs.sizes(2, 2)
-    rewards = inputs.normal(groups, size).detach()
+    rewards = torch.tensor(inputs.sizes(groups * size, 0, 3)).double().reshape(groups, size)
     rows = []
     for row in rewards.tolist():
         mean = sum(row) / size
         spread = math.sqrt(sum((r - mean) ** 2 for r in row) / (size - 1))
         rows.append([(r - mean) / (spread + 1e-4) for r in row])
-    return reward.group_advantage(rewards), torch.tensor(rows, dtype=rewards.dtype)
-
-
-@compare(reward.answer_tokens, "`list.index`, row by row")
-def _answer_tokens(inputs: Inputs):
-    batch, n = inputs.sizes(2)
-    drawn = torch.tensor(inputs.sizes(batch * n, 0, 3)).reshape(batch, n)
-    rows = [[*row, 0].index(0) for row in drawn.tolist()]
-    theirs = torch.tensor([[i <= end for i in range(n)] for end in rows])
-    return reward.answer_tokens(drawn, 0).double(), theirs.double()
+    # an advantage has no gradient: what it is multiplied with does
+    gains = inputs.normal(groups, size)
+    return gains * reward.group_advantage(rewards), gains * torch.tensor(rows, dtype=torch.float64)
 
 
 @compare(reward.policy_loss, "a loop over tokens, each case of the clip apart")
@@ -51,9 +34,9 @@ def _policy_loss(inputs: Inputs):
         ratio, advantage = torch.exp(new[i, j] - old[i, j]), advantages[i]
         # a good token is no better above 1.2, and a bad one no worse below 0.8
         if advantage > 0 and ratio > 1.2:
-            ratio = torch.tensor(1.2)
+            ratio = 0 * ratio + 1.2
         elif advantage < 0 and ratio < 0.8:
-            ratio = torch.tensor(0.8)
+            ratio = 0 * ratio + 0.8
         gains.append(ratio * advantage)
     return reward.policy_loss(new, old, advantages, mask), -sum(gains) / len(gains)
 

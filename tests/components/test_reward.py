@@ -1,6 +1,7 @@
 """Learning from reward: what a baseline, a clip and a vote must do, beside their naive twins."""
 
 import inspect
+from itertools import combinations
 
 import pytest
 import torch
@@ -22,6 +23,14 @@ from course_lib.reward import (
 def test_what_cannot_have_been_drawn_is_refused(n, c, k, said):
     with pytest.raises(ValueError, match=said):
         pass_at_k(n, c, k)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_pass_at_k_is_what_counting_all_choices_gives(n):
+    for c in range(n + 1):
+        for k in range(1, n + 1):
+            draws = list(combinations([True] * c + [False] * (n - c), k))
+            assert pass_at_k(n, c, k) == pytest.approx(sum(map(any, draws)) / len(draws))
 
 
 def test_a_group_of_one_is_refused():
