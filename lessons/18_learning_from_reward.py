@@ -325,24 +325,32 @@ plots.show(figure, f"The mean reward of the answers that were drawn at each step
 
 # %% tags=["training"]
 some = [x for x in testing if x.kind in ("opposites", "plurals", "facts")][1::2]
-draw = torch.Generator().manual_seed(SEED)
-for x in some:
-    _, drawn, texts = answers([x], draw)
-    right = sum(reward(text, tokens, x.word) for text, tokens in zip(texts, drawn))
-    print(f"{right:.0f} of 8   {x.asked:42} {texts[0]}")
 
-# %% tags=["training", "hide-input"]
-start, end = (sum(x[0] for x in part) / 4 for part in (seen[:4], seen[-4:]))
-claim = "the last four steps are rewarded more than the first four, by 0.2 at least"
-training.expect(claim, end > start + 0.2, [round(start, 2), round(end, 2)], model)
+
+def asked_again():
+    """Answer six tested questions; print one answer of eight, and return how many are right."""
+    draw, counts = torch.Generator().manual_seed(SEED), []
+    for x in some:
+        _, drawn, texts = answers([x], draw)
+        counts.append(sum(reward(text, tokens, x.word) for text, tokens in zip(texts, drawn)))
+        print(f"{counts[-1]:.0f} of 8   {x.asked:42} {texts[0]}")
+    return counts
+
+
+# %% tags=["training"]
+right = asked_again()
+claim = "of 32 answers to opposites and plurals, 12 at least are right"
+training.expect(claim, sum(right[:4]) >= 12, right, model)
 
 # %% [markdown]
 # ### Three seeds
 #
-# Below are three runs, measured on eight answers to each tested question, beside two **baselines**. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: keep the rewarded answers and learn them as lesson 17 did (Zelikman et al. 2022), which is the same code with $A = r$. **Of the learned kinds, how does training change pass@8: more, less, or hardly?**
+# Below are three runs, measured on eight answers to each tested question, beside two **baselines**. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: learn the rewarded answers as lesson 17 would (Zelikman et al. 2022), which is the same code with $A = r$.
+#
+# Of the kinds that are learned, 20 % of all answers were rewarded before. Of the kinds that nobody learns, facts and sums, it was 2 %. **What will it be for those after training?**
 
 # %%
-guess = None  # "more", "less" or "hardly"
+guess = None  # percent
 
 # %% tags=["hide-input"]
 arms = {"before": [kept["before"]], "asked": [kept["asked for one word"]]}
@@ -360,10 +368,25 @@ for ax, of in zip(panels, kinds):
 panels[1].text(3, 3.35, "pass@1", color=plots.COLOURS[0], size="small")
 panels[1].text(23, 3.35, "pass@8", color=plots.COLOURS[1], size="small")
 plots.show(figure, f"Percent of questions, a point for each seed. {'; '.join(spoken)}.")
-change = [
-    share(run, "learned kinds", 8) - share(before, "learned kinds", 8) for run in arms["GRPO"]
-]
-reveal(guess, "hardly" if max(map(abs, change)) <= 10 else "more" if sum(change) > 0 else "less")
+told = [share(run, "other kinds") for run in arms["GRPO"]]
+reveal(guess, round(sum(told) / len(told)))
+
+# %% tags=["hide-input"]
+word = {x.asked: x.word for x in testing}
+
+
+def parts(found, of):
+    """Return the percentages of answers that name the right word, end, and do both."""
+    own = [x for x in found if x["kind"] in kinds[of]]
+    named = [verifiable.is_right(text, word[x["asked"]]) for x in own for text in x["texts"]]
+    shares = named, sum((x["ended"] for x in own), []), sum((x["right"] for x in own), [])
+    return [100 * sum(x) / len(x) for x in shares]
+
+
+print(f"{'learned kinds':16}{'word named':>12}{'ended':>8}{'both':>8}")
+for name in ("before", "rewarded alone", "GRPO"):
+    means = [sum(x) / len(x) for x in zip(*(parts(run, "learned kinds") for run in arms[name]))]
+    print(f"{name:16}{means[0]:11.0f}%{means[1]:7.0f}%{means[2]:7.0f}%")
 
 # %% [markdown]
 # TEXT: what has been learned
@@ -534,11 +557,7 @@ for side, name, colour in ((0, "right answers", plots.COLOURS[2]), (1, "others",
 ax.axhline(0, color="0.7", linewidth=1, zorder=0)
 told = "; ".join(f"{a:.1f} and {b:.1f}" for a, b in gains)
 plots.show(figure, f"Gain in log p of the right answers and of the others, step by step: {told}.")
-draw = torch.Generator().manual_seed(SEED)
-for x in some[:4]:
-    _, drawn, texts = answers([x], draw)
-    right = sum(reward(text, tokens, x.word) for text, tokens in zip(texts, drawn))
-    print(f"{right:.0f} of 8   {x.asked:42} {texts[0]}")
+asked_again()
 claim = "the right answers of a pair gain more than the others, by a nat at least"
 training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 
