@@ -378,9 +378,11 @@ word = {x.asked: x.word for x in testing}
 def parts(found, of):
     """Return the percentages of answers that name the right word, end, and do both."""
     own = [x for x in found if x["kind"] in kinds[of]]
-    named = [verifiable.is_right(text, word[x["asked"]]) for x in own for text in x["texts"]]
-    shares = named, sum((x["ended"] for x in own), []), sum((x["right"] for x in own), [])
-    return [100 * sum(x) / len(x) for x in shares]
+    rows = [
+        (verifiable.is_right(text, word[x["asked"]]), end, right)
+        for x in own for text, end, right in zip(x["texts"], x["ended"], x["right"])
+    ]  # fmt: skip
+    return [100 * sum(column) / len(rows) for column in zip(*rows)]
 
 
 print(f"{'learned kinds':16}{'word named':>12}{'ended':>8}{'both':>8}")
