@@ -391,7 +391,9 @@ for name in ("before", "rewarded alone", "GRPO"):
     print(f"{name:16}{means[0]:11.0f}%{means[1]:7.0f}%{means[2]:7.0f}%")
 
 # %% [markdown]
-# TEXT: what has been learned
+# So what has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends. The rest is choice: of eight answers one was nearly always right before, and now most are. Nobody told it a fact.
+#
+# And the form is learned where it was practised. A new capital, a new plural: yes. A sum: hardly. **Transfer** reaches as far as the kinds that were rewarded.
 #
 # ## Reward what you can count
 #
@@ -426,7 +428,9 @@ claim = "the reward for being short rises"
 training.expect(claim, seen[-1][0] > seen[0][0] + 0.1, [seen[0][0], seen[-1][0]], model)
 
 # %% [markdown]
-# The reward rises, and the answers are worth nothing. That is **reward hacking**: the model found what the program counts, and the program did not count what we wanted. A model is good at that because it is trained for nothing else. TEXT
+# The reward rises, and the answers are worth little. That is **reward hacking**: the model has found what the program counts, and the program does not count what we want. Nothing is broken: the training does what it did before. Read the answers, not the curve.
+#
+# A reward can also be too sharp. One for five tokens at most is never met by a single draw, so all rewards are 0, all advantages are 0, and nothing is learned.
 #
 # ## A reward that is learned
 #
@@ -497,7 +501,7 @@ told = [f"{name}: {', '.join(f'{x:.0f}' for x in line)}" for name, line in
 plots.show(figure, f"Percent right for one to eight answers. {'; '.join(told)}.")
 
 # %% [markdown]
-# TEXT reward model; Ouyang; Gao et al. 2023: over-optimization.
+# TEXT reward model. With more answers to choose from, or more training against it, a learned reward goes on rising while the true one falls behind and at last falls (Gao et al. 2023): **over-optimization**, the same hack with a finer tool.
 #
 # ## Without drawing
 #
@@ -564,7 +568,7 @@ claim = "the right answers of a pair gain more than the others, by a nat at leas
 training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 
 # %% [markdown]
-# TEXT: DPO
+# TEXT: DPO. Only the difference counts. Both can fall (**likelihood displacement**, Razin et al. 2025).
 #
 # ## What the large ones do
 #
@@ -600,7 +604,7 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # %% [markdown]
 # ## What to remember
 #
-# A model learns from its own answers if a program can judge them. An answer is worth what it is better than its group: that is the whole of GRPO but for a clip. TEXT
+# A model learns from its own answers if a program can judge them. An answer is worth what it is better than its group, and each of its tokens becomes likelier or less likely by that: this is GRPO. It moves to the front what the model could already say now and then, in the form that is rewarded, for the kinds that are practised. The reward is the whole specification, so look at what it pays for. Where no program can judge, learn a reward from preferences, or use DPO, which needs none.
 #
 # | | |
 # |:-|:-|
