@@ -206,11 +206,12 @@ def tuned(arm: Arm, seed: int, threads: int = 1) -> dict[str, Any]:
 
 
 class Pair(NamedTuple):
-    """A question, and two answers to it, of which the first is right."""
+    """A question, and two answers to it, of which the first is right; does the other end?"""
 
     question: Question
     better: str
     worse: str
+    ended: bool
 
 
 @cache
@@ -232,17 +233,23 @@ def pairs() -> list[Pair]:
                 kept.append([list(x), a[1], b[1], a[0], b[0]])
         return kept
 
-    return [Pair(Question(*x), a, b) for x, a, b, _, _ in once("pairs", found)]
+    kept = once("pairs", found)
+    return [Pair(Question(*x), a, b, len(tokens(b)) < length) for x, a, b, _, length in kept]
+
+
+def tokens(text: str) -> list[int]:
+    """Return the tokens of a text."""
+    return base().tokenizer.encode(text).ids
 
 
 def both_log_probs(model: SmolLM2, some: Sequence[Pair]) -> tuple[Tensor, Tensor]:
     """Return log p of the better answers, and of the worse ones."""
     sides = []
-    for texts in ([x.better for x in some], [x.worse for x in some]):
+    for answers in ([(x, x.better, True) for x in some], [(x, x.worse, x.ended) for x in some]):
         found = []
-        for x, text in zip(some, texts, strict=True):
+        for x, text, ended in answers:
             prompt = encoded(x.question)
-            answer = torch.tensor([*model.tokenizer.encode(text).ids, STOP])
+            answer = torch.tensor(tokens(text) + [STOP] * ended)
             row = torch.cat([prompt, answer])[None]
             states = model.states(row)[:, len(prompt) - 1 : -1]
             found.append(answer_log_probs(model.scores(states), answer[None])[0])
@@ -290,7 +297,7 @@ def measure() -> dict[str, Any]:
         "asked for one word": asked,
         "arms": arms,
         "two threads": two,
-        "pairs": [list(x[1:]) for x in pairs()],
+        "pairs": [[x.question.asked, x.better, x.worse, x.ended] for x in pairs()],
     }
 
 

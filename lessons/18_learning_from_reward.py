@@ -531,6 +531,8 @@ def both(batch):
     for side in (1, 2):
         talk = [(turns(x[0], system=None), x[side]) for x in batch]
         rows, asked, lengths = smollm2.conversations(model.tokenizer, talk)
+        # an answer that was cut off has no end to learn from
+        lengths = lengths - torch.tensor([side == 2 and not x[3] for x in batch]).long()
         found.append(answer_log_probs(model(rows), answer_targets(rows, asked, lengths)))
     return found
 
