@@ -234,10 +234,10 @@ def pairs() -> list[Pair]:
         return kept
 
     kept = once("pairs", found)
-    return [Pair(Question(*x), a, b, len(tokens(b)) < length) for x, a, b, _, length in kept]
+    return [Pair(Question(*x), a, b, len(tokenised(b)) < length) for x, a, b, _, length in kept]
 
 
-def tokens(text: str) -> list[int]:
+def tokenised(text: str) -> list[int]:
     """Return the tokens of a text."""
     return base().tokenizer.encode(text).ids
 
@@ -249,7 +249,7 @@ def both_log_probs(model: SmolLM2, some: Sequence[Pair]) -> tuple[Tensor, Tensor
         found = []
         for x, text, ended in answers:
             prompt = encoded(x.question)
-            answer = torch.tensor(tokens(text) + [STOP] * ended)
+            answer = torch.tensor(tokenised(text) + [STOP] * ended)
             row = torch.cat([prompt, answer])[None]
             states = model.states(row)[:, len(prompt) - 1 : -1]
             found.append(answer_log_probs(model.scores(states), answer[None])[0])

@@ -323,7 +323,7 @@ plots.show(figure, f"The mean reward of the answers that were drawn at each step
 # %% [markdown]
 # What has it learned? Ask it questions that it has not met, of the kinds that it learned and of the others.
 
-# %% tags=["training"]
+# %%
 some = [x for x in testing if x.kind in ("opposites", "plurals", "facts")][1::2]
 
 
@@ -462,8 +462,12 @@ def last_states(pairs):
 
 
 # %%
+pairs = kept["pairs"]  # a question, a right answer, another, and whether that one ended
+for asked, better, worse, _ in pairs[:3]:
+    print(f"{asked}\n  + {better}\n  - {worse}")
+
+# %%
 begin_again()
-pairs = kept["pairs"]
 better, worse = (last_states([(x[0], x[side]) for x in pairs]) for side in (1, 2))
 with training.seeded(SEED):
     head = nn.Linear(576, 1)
