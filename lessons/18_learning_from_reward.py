@@ -123,6 +123,10 @@ pass_at_k = mine("reward/pass_at_k")
 # There is a way to use eight answers without any program that knows the right one: **vote** (self-consistency, Wang et al. 2023). The commonest answer wins; one that did not end has no vote.
 
 # %%
+from collections import Counter
+from collections.abc import Sequence
+
+# %%
 # given: reward.vote
 
 
@@ -430,7 +434,7 @@ training.expect(claim, seen[-1][0] > seen[0][0] + 0.1, [seen[0][0], seen[-1][0]]
 # %% [markdown]
 # The reward rises, and the answers are worth little. That is **reward hacking**: the model has found what the program counts, and the program does not count what we want. Nothing is broken: the training does what it did before. Read the answers, not the curve.
 #
-# A reward can also be too sharp. One for five tokens at most is never met by a single draw, so all rewards are 0, all advantages are 0, and nothing is learned.
+# A reward can also be too sharp. Of the 160 answers before training none has fewer than eight tokens. A reward of 1 for five tokens at most would be 0 for all of them, every advantage would be 0, and nothing would be learned.
 #
 # ## A reward that is learned
 #
