@@ -347,9 +347,9 @@ claim = "of 32 answers to opposites and plurals, 12 at least are right"
 training.expect(claim, sum(right[:4]) >= 12, right, model)
 
 # %% [markdown]
-# ### Three seeds
+# ### Other seeds
 #
-# Below are three runs, measured on eight answers to each tested question, beside two **baselines**. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: learn the rewarded answers as lesson 17 would (Zelikman et al. 2022), which is the same code with $A = r$.
+# Below are stored runs of other seeds, measured on eight answers to each tested question, beside two other ways. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: learn the rewarded answers as lesson 17 would (Zelikman et al. 2022), which is the same code with $A = r$.
 #
 # Of the kinds that are learned, 20 % of all answers were rewarded before. Of the kinds that nobody learns, facts and sums, it was 2 %. **What will it be for those after training?**
 
@@ -359,7 +359,10 @@ guess = None  # percent
 # %% tags=["hide-input"]
 arms = {"before": [kept["before"]], "asked": [kept["asked for one word"]]}
 arms |= {name: [run["after"] for run in kept["arms"][name]] for name in ("rewarded alone", "GRPO")}
-figure, panels = plots.panels("TITLE", list(kinds), size=(9, 2.9))
+figure, panels = plots.panels(
+    "Rewarded kinds rise from 20 to over 80 percent; other kinds hardly rise",
+    list(kinds), size=(9, 2.9),
+)  # fmt: skip
 spoken = []
 for ax, of in zip(panels, kinds):
     for y, (name, runs) in enumerate(arms.items()):
@@ -395,7 +398,9 @@ for name in ("before", "rewarded alone", "GRPO"):
     print(f"{name:16}{means[0]:11.0f}%{means[1]:7.0f}%{means[2]:7.0f}%")
 
 # %% [markdown]
-# So what has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends. The rest is choice: of eight answers one was nearly always right before, and now most are. Nobody told it a fact.
+# Training beats asking. Whether the mean is taken off makes no difference here: half of the answers are right after a few steps, and *more of this* is enough. Not tested: rewards that come rarely.
+#
+# What has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends. The rest is choice: of eight answers one was nearly always right before, and now most are. Nobody told it a fact.
 #
 # And the form is learned where it was practised. A new capital, a new plural: yes. A sum: hardly. **Transfer** reaches as far as the kinds that were rewarded.
 #
