@@ -312,7 +312,7 @@ def begin_again():
 begin_again()
 seen = []
 history = training.train(
-    model, batches(reward, seen), loss, steps=16, learning_rate=0.002, seconds=140
+    model, batches(reward, seen), loss, steps=10, learning_rate=0.002, seconds=140
 )
 
 # %% tags=["training", "hide-input"]
@@ -349,7 +349,7 @@ training.expect(claim, sum(right[:4]) >= 12, right, model)
 # %% [markdown]
 # ### Other seeds
 #
-# Below are stored runs of other seeds, measured on eight answers to each tested question, beside two other ways. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: learn the rewarded answers as lesson 17 would (Zelikman et al. 2022), which is the same code with $A = r$.
+# Below are stored runs of sixteen steps, measured on eight answers to each tested question, beside two other ways. *Asked*: no training, but "Answer in one word." behind each question. *Rewarded alone*: learn the rewarded answers as lesson 17 would (Zelikman et al. 2022), which is the same code with $A = r$.
 #
 # Of the kinds that are learned, 20 % of all answers were rewarded before. Of the kinds that nobody learns, facts and sums, it was 2 %. **What will it be for those after training?**
 
