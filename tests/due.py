@@ -1,9 +1,10 @@
 """Which pages the tests run daily: lessons, and explorations that stand on what has changed.
 
 An exploration has run when its notebook is committed. What it stands on are its page, the modules
-of the course that this imports, and theirs, its exercises, the kept results that it loads, and the
-versions of packages. The engine that checks answers is left out: the lessons use it in the same
-way. Where the history does not say when a notebook was committed, as in a shallow clone, it runs.
+of the course that this imports, and theirs, its exercises, and the kept results that it loads. What
+a lesson stands on, too, is left out, as are the engine that checks answers and the versions of
+packages: lessons run daily, and use them in the same way. Weekly all pages run. Where the history
+does not say when a notebook was committed, as in a shallow clone, it runs.
 """
 
 import ast
@@ -17,25 +18,25 @@ from course_lib.files.paths import ROOT
 
 COURSE, NOTEBOOKS = ROOT / "course_lib", ROOT / "notebooks"
 ENGINE = (COURSE / "checking", COURSE / "answers")
-VERSIONS = ROOT / "constraints.txt"
 RESULTS = re.compile(r'results\.load\("(\w+)"\)')
+LOG = "log -m --first-parent --format=/%H --name-only --".split()
 EXERCISE = re.compile(r'(?:"|# exercise: )(\w+/\w+)\b')
 GIVEN = re.compile(r"# given: ([\w.]+)\.")
 
 
 def due() -> list[Path]:
     """List the pages that run daily."""
-    commits = last_commits(NOTEBOOKS)
-    return [
-        page
-        for number, page in page_files().items()
-        if not is_exploration(number) or _is_due(page, commits.get(NOTEBOOKS / notebook_of(page)))
-    ]
+    commits, pages = last_commits(NOTEBOOKS), page_files()
+    lessons = [page for number, page in pages.items() if not is_exploration(number)]
+    tried = set().union(*map(stands_on, lessons))
 
+    def is_due(exploration: Path) -> bool:
+        notebook = NOTEBOOKS / notebook_of(exploration)
+        own = {notebook} | stands_on(exploration) - tried
+        commit = commits.get(notebook)
+        return not commit or bool(changed_since(commit) & own)
 
-def _is_due(exploration: Path, commit: str | None) -> bool:
-    ran = {NOTEBOOKS / notebook_of(exploration), VERSIONS}
-    return not commit or bool(changed_since(commit) & (ran | stands_on(exploration)))
+    return [page for page in pages.values() if page in lessons or is_due(page)]
 
 
 def stands_on(page: Path) -> set[Path]:
@@ -70,12 +71,12 @@ def _named(file: Path) -> set[Path]:
 
 
 def last_commits(folder: Path) -> dict[Path, str]:
-    """Return the last commit of each file below a folder; nothing where that is not known."""
+    """Return the last commit of each file below a folder, a merge as one; nothing if unknown."""
     if _git("rev-parse", "--is-shallow-repository") != ["false"]:
         return {}
     commits: dict[Path, str] = {}
     commit = ""
-    for line in filter(None, _git("log", "--format=/%H", "--name-only", "--", str(folder))):
+    for line in filter(None, _git(*LOG, str(folder))):
         if line.startswith("/"):
             commit = line.removeprefix("/")
         else:

@@ -23,7 +23,7 @@ from course_lib.files.workspace import MARK, VARIABLE, Workspace
 Stamps = dict[Path, tuple[int, int]]  # when a file was written, in nanoseconds, and its bytes
 
 # what a Lab or a kernel that the user has open meanwhile goes on writing
-OTHERS = re.compile(r"[/\\](runtime|workspaces)[/\\]|\.(db|sqlite)\b")
+OTHERS = re.compile(r"[/\\](runtime|workspaces)[/\\]|[/\\]fontlist-|\.(db|sqlite)\b")
 CLOCK = 0.02  # seconds by which the clocks of files and of Python may differ
 
 

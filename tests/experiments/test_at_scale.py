@@ -11,6 +11,7 @@ import torch
 
 from course_lib.files.paths import ROOT
 from experiments.at_scale import Profile, main, train
+from tests import WEEKLY
 
 SMALL = Profile(
     layers=1, d_model=16, heads=2, context=8, batch=8, held=8, steps=6, warm_up=2, keep_every=2
@@ -19,6 +20,7 @@ TOKENS = (np.arange(2000) ** 2 // 7 % 11).astype(np.uint16)
 CPU = torch.device("cpu")
 
 
+@pytest.mark.skipif(not WEEKLY, reason="once a week")
 def test_two_processes_and_one_device_that_holds_less_take_the_same_steps(tmp_path):
     alone = train(SMALL, TOKENS, 11, CPU)
     assert alone == pytest.approx(train(replace(SMALL, held=3), TOKENS, 11, CPU), abs=1e-5)

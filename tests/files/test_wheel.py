@@ -42,6 +42,7 @@ sys.exit(main.main(["learn"]))
 """
 
 
+@pytest.mark.skipif(not WEEKLY, reason="once a week")
 def test_a_wheel_hands_out_every_page_where_you_stand(site, tmp_path):
     course = ["-m", "course_lib.command_line"]
     workspace = tmp_path / "transformer-course"

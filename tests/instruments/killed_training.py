@@ -1,4 +1,4 @@
-"""Train to the end in children that are killed, and once in peace: `killed_training.py FOLDER`.
+"""Train in children that are killed, and once in peace: `killed_training.py FOLDER KILLS`.
 
 A child is forked from a process that has loaded torch, so that twenty take a few seconds. Prints
 the number of kills, the steps at which children began, and whether the two ends are equal.
@@ -17,7 +17,7 @@ from torch import nn
 from course_lib.instruments import checkpoint, training
 from course_lib.language_model import LanguageModel, cross_entropy, examples
 
-STEPS, KILLS = 150, 20
+STEPS, KILLS = 150, int(sys.argv[2])
 torch.set_num_threads(1)
 
 

@@ -41,7 +41,7 @@ from lessons.build import (
 )
 from lessons.kept import CHECK, alike, keep_outputs, show_stubs, stub_panel
 from lessons.minutes import minutes
-from tests import WEEKLY
+from tests import TENTH
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
@@ -82,11 +82,7 @@ def test_the_first_page_shows_the_map_of_today(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "lesson",
     # nbval runs those that need none
-    [
-        x
-        for x in FILES
-        if "needs(" in x.read_text("utf8") and (WEEKLY or not is_exploration(number_of(x)))
-    ],
+    [x for x in FILES if "needs(" in x.read_text("utf8")][TENTH],
     ids=lambda file: file.stem,
 )
 def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, monkeypatch):
@@ -100,7 +96,6 @@ def test_the_first_cell_does_nothing_where_the_course_is(capsys):
     assert title.cell_type == line.cell_type == "markdown"
     assert "Shift+Enter" in line.source
     assert first.metadata["jupyter"]["source_hidden"]
-    assert len(first.source.splitlines()) == 2
     exec(first.source, {})
     assert capsys.readouterr() == ("", "")
 
@@ -222,7 +217,9 @@ def test_every_exercise_is_on_exactly_one_page():
 def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
     committed = nbformat.read(notebook_path(lesson), as_version=4)
     checks = [cell for cell in committed.cells if cell.source.startswith("check(")]
-    assert len(checks) == sum("exercise" in cell.metadata for cell in committed.cells)
+    tried = [catalogue.load(CHECK.match(cell.source)[1]) for cell in checks]
+    tried = [y for x in tried for y in (*x.joins, x.id)]
+    assert tried == [x.metadata["exercise"] for x in committed.cells if "exercise" in x.metadata]
     for cell in checks:
         [shown], asked = cell.outputs, CHECK.match(cell.source)[1]
         assert alike(shown.data, stub_panel(asked)), "an older panel: python -m lessons --text"
