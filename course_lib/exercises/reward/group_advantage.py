@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.reward import group_advantage
 
 exercise = Exercise(
@@ -11,6 +11,7 @@ exercise = Exercise(
     title="Better than the rest of the group",
     minutes=6,
     difficulty=1,
+    clauses={"it has no gradient": GIVEN},
     hints=(
         "A reward says nothing alone. What is the mean of one group, and along which axis are its "
         "answers? Which shape must it have, so that you can take it from every reward?",

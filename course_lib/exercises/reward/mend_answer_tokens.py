@@ -11,6 +11,7 @@ exercise = Exercise(
     title="Find the bug: nothing is learned about where to end",
     minutes=6,
     difficulty=2,
+    clauses={"What stands behind the first `stop` is padding": "stops_counted"},
     hints=(
         "Rows without a stop pass. Write the row 7, 2, 2 with a stop of 2 on paper, and below it "
         "what each line makes of it: which token should be True that is not?",

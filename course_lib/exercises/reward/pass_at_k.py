@@ -11,6 +11,10 @@ exercise = Exercise(
     title="One of k is right",
     minutes=8,
     difficulty=2,
+    clauses={
+        "drawn without replacement": "with_replacement",
+        "it holds for n in the thousands": "factorials",
+    },
     hints=(
         "Turn the question round: when is none of the k right? Of how many answers must all k "
         "then be drawn, and how many ways are there to draw k of n?",

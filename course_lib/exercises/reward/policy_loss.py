@@ -11,6 +11,11 @@ exercise = Exercise(
     title="The clipped loss",
     minutes=12,
     difficulty=3,
+    clauses={
+        "under the model that learns": "upside_down",
+        "An advantage A counts for each token": "along_the_tokens",
+        "the mean is over all tokens": "mask_forgotten",
+    },
     hints=(
         "The log-probabilities have a row for each answer and a column for each token, the "
         "advantages one number for each answer. Which axis does the advantage lack?",

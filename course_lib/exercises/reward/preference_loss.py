@@ -13,6 +13,10 @@ exercise = Exercise(
     title="A reward that agrees with preferences",
     minutes=4,
     difficulty=1,
+    clauses={
+        "the chance that the first is preferred": "chosen_and_rejected_exchanged",
+        "It stays exact": "log_of_sigmoid",
+    },
     hints=(
         "Only the difference of the two rewards matters. Which sign does it have where they agree "
         "with the preference?",
