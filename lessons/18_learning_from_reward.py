@@ -493,7 +493,7 @@ print(f"{len(pairs)} pairs, loss {value.item():.2f} (log 2 is 0.69)")
 
 # %% tags=["hide-input"]
 own = [x for x in before if x["kind"] in verifiable.LEARNED_KINDS]
-liked, first_right = [], []
+liked = []
 for x in own:
     with torch.no_grad():
         scores = head(last_states([(x["asked"], text) for text in x["texts"]]))[:, 0]
