@@ -360,7 +360,7 @@ guess = None  # percent
 arms = {"before": [kept["before"]], "asked": [kept["asked for one word"]]}
 arms |= {name: [run["after"] for run in kept["arms"][name]] for name in ("rewarded alone", "GRPO")}
 figure, panels = plots.panels(
-    "Rewarded kinds rise from 20 to over 80 percent; other kinds hardly rise",
+    "Rewarded kinds rise from 20 percent to 80 and more, other kinds hardly",
     list(kinds), size=(9, 2.9),
 )  # fmt: skip
 spoken = []
@@ -400,8 +400,9 @@ for name in ("before", "rewarded alone", "GRPO"):
 # %% [markdown]
 # Training beats asking. Whether the mean is taken off makes no difference here: half of the answers are right after a few steps, and *more of this* is enough. Not tested: rewards that come rarely.
 #
-# What has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends. The rest is choice: of eight answers one was nearly always right before, and now most are. Nobody told it a fact.
-#
+# What has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends. The rest is choice: of eight answers one nearly always named the word before, and now most do. Nobody told it a fact.
+
+# %% [markdown]
 # And the form is learned where it was practised. A new capital, a new plural: yes. A sum: hardly. **Transfer** reaches as far as the kinds that were rewarded.
 #
 # ## Reward what you can count
