@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 17 · needs `smollm2` (93 MB)**
 #
-# In lesson 17 each example came with the answer to write. Often nobody has written it, and yet a program can tell a right answer from a wrong one: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
+# In lesson 17 each example came with the answer to write. Often nobody has written it, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
 #
-# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that and what it has not, and you have seen it cheat.
+# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and you have seen it cheat.
 
 # %%
 import random
@@ -42,21 +42,22 @@ diagram.show(
 )
 
 # %%
-LowRankLinear, answer_targets = mine("lora/layer"), mine("assistant/answer_mask")
-answer_log_probs, dpo_loss = mine("dpo/mend_log_probs"), mine("dpo/loss")
-
-# %%
 needs("smollm2")
+from collections import Counter
+from collections.abc import Sequence
+from course_lib.lora import adapt
+from course_lib.pretrained import smollm2
+from course_lib.pretrained.smollm2 import STOP, turns
+
+LowRankLinear = mine("lora/layer")
+answer_targets = mine("assistant/answer_mask")
+answer_log_probs = mine("dpo/mend_log_probs")
+dpo_loss = mine("dpo/loss")
 
 # %% [markdown]
 # ## Sample, and score
 #
 # The model is lesson 17's, with your low-rank layers in its last ten blocks. They begin as nothing, so this is still the model as it came. We keep their first values, to begin again later.
-
-# %%
-from course_lib.lora import adapt
-from course_lib.pretrained import smollm2
-from course_lib.pretrained.smollm2 import STOP, turns
 
 # %%
 model = smollm2.load()
@@ -121,10 +122,6 @@ pass_at_k = mine("reward/pass_at_k")
 
 # %% [markdown]
 # There is a way to use eight answers without any program that knows the right one: **vote** (self-consistency, Wang et al. 2023). The commonest answer wins; one that did not end has no vote.
-
-# %%
-from collections import Counter
-from collections.abc import Sequence
 
 # %%
 # given: reward.vote
@@ -281,6 +278,13 @@ def loss(model, batch):
 
 
 # %%
+def begin_again():
+    """Set what is trained to its first values."""
+    with torch.no_grad():
+        for parameter, value in zip(trained, first):
+            parameter.copy_(value)
+
+
 def two_questions(choose):
     """Draw two questions whose prompts are equally long."""
     length = len(encoded(choose.choice(learning)))
@@ -298,14 +302,6 @@ def batches(score, seen):
         rewards = torch.tensor([score(*x) for x in zip(texts, drawn, words)]).view(2, 8)
         seen.append((rewards.mean().item(), questions[0].asked, texts[0]))
         yield prompts, drawn, group_advantage(rewards).flatten()
-
-
-# %%
-def begin_again():
-    """Set what is trained to its first values."""
-    with torch.no_grad():
-        for parameter, value in zip(trained, first):
-            parameter.copy_(value)
 
 
 # %% tags=["training"]
@@ -441,7 +437,8 @@ training.expect(claim, seen[-1][0] > seen[0][0] + 0.1, [seen[0][0], seen[-1][0]]
 # The reward rises, and the answers are worth little. That is **reward hacking**: the model has found what the program counts, and the program does not count what we want. Nothing is broken: the training does what it did before. Read the answers, not the curve.
 #
 # A reward can also be too sharp. Of the 160 answers before training none has fewer than eight tokens. A reward of 1 for five tokens at most would be 0 for all of them, every advantage would be 0, and nothing would be learned.
-#
+
+# %% [markdown]
 # ## A reward that is learned
 #
 # For a poem there is no program. People can say which of two answers is better, and a network can learn to agree with them: a **reward model**. It gives each answer a number $r$, and predicts that $y^+$ is preferred to $y^-$ with (Bradley & Terry 1952)
@@ -591,9 +588,9 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules, for a right result and for the form. On the problems that a mathematics competition, AIME, set in 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew long, thousands of tokens, without being asked to: what pays is thinking aloud.
 
 # %% [markdown]
-# R1 itself begins with some thousand written examples, so that its texts can be read. Then 800,000 of its texts taught six smaller models, by lesson 17's loss: **distillation**.
+# R1 itself begins with some thousand written examples, so that its texts can be read. 800,000 of these taught six smaller models, by lesson 17's loss: **distillation**.
 #
-# Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024): results of mathematics, unit tests of code, instructions that can be checked. What cannot be checked still needs a reward model.
+# Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024): results of mathematics, unit tests of code, instructions. What no program can check still needs a reward model.
 #
 # Does it teach anything new? Yue et al. (2025) compared pass@k up to hundreds of answers: with one answer the trained models are ahead, with hundreds the models that they came from. That is our table, at scale.
 
@@ -610,7 +607,8 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 
 # %% [markdown]
 # With a mean for each answer, a token of a long wrong answer costs less than one of a short wrong answer. And division by the standard deviation gives most weight to questions that are nearly always right, or nearly always wrong. These are the two biases that Dr. GRPO takes out.
-#
+
+# %% [markdown]
 # ## Break it
 #
 # - Hand `answer_tokens` with its fault to the training. Where do the answers end now?
