@@ -498,7 +498,10 @@ for x in own:
     liked.append([x["right"][int(scores[:k].argmax())] for k in range(1, 9)])
 best = [100 * sum(column) / len(own) for column in zip(*liked)]
 perfect = [share(before, "learned kinds", k) for k in range(1, 9)]
-figure, ax = plots.axes("TITLE", "answers drawn, k", "the chosen answer is right, %")
+figure, ax = plots.axes(
+    "Of eight answers, a reward model chooses a right one twice as often as chance",
+    "answers drawn, k", "the chosen answer is right, %",
+)  # fmt: skip
 for line, colour, name in (
     (perfect, plots.COLOURS[2], "chosen by the program: pass@k"),
     (best, plots.COLOURS[0], "chosen by the reward model"),
@@ -510,10 +513,14 @@ ax.set(ylim=(0, 103))
 told = [f"{name}: {', '.join(f'{x:.0f}' for x in line)}" for name, line in
         (("by the program", perfect), ("by the reward model", best))]  # fmt: skip
 plots.show(figure, f"Percent right for one to eight answers. {'; '.join(told)}.")
+ended = [x["right"][x["ended"].index(True)] if True in x["ended"] else 0 for x in own]
+print(f"by the program {perfect[-1]:.0f} %, by the reward model {best[-1]:.0f} %,", end=" ")
+print(f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, any one {perfect[0]:.0f} %")
 
 # %% [markdown]
-# TEXT reward model. With more answers to choose from, or more training against it, a learned reward goes on rising while the true one falls behind and at last falls (Gao et al. 2023): **over-optimization**, the same hack with a finer tool.
-#
+# It doubles what one answer gets. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign. Press on, with more answers to choose from or by training against it, and sign and truth part: the learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023). That is **over-optimization**.
+
+# %% [markdown]
 # ## Without drawing
 #
 # The long way, **RLHF** (Ouyang et al. 2022), is both: learn a reward model, then let PPO find a model $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as:
