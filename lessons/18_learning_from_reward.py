@@ -102,7 +102,7 @@ for text, tokens in zip(texts, drawn):
     print(reward(text, tokens, question.word), text)
 
 # %% [markdown]
-# Sometimes it says what we want. Let us call the share of rewarded answers **pass@1**: the chance that one answer is right. **Pass@k** is the chance that *one of k* is: what you have if a program can pick the right one.
+# Most of them name the word, and none comes to its end within ten tokens: no reward at all. Other questions go better. Let us call the share of rewarded answers **pass@1**: the chance that one answer is right. **Pass@k** is the chance that *one of k* is: what you have if a program can pick the right one.
 #
 # To estimate it, draw $n \ge k$ answers, count the $c$ right ones, and ask how often $k$ of these $n$, drawn without putting back, hold a right one (Chen et al. 2021):
 #
@@ -416,7 +416,9 @@ def short(text, tokens, word):
 
 begin_again()
 seen = []
-training.train(model, batches(short, seen), loss, steps=8, learning_rate=0.002, seconds=70)
+history = training.train(
+    model, batches(short, seen), loss, steps=8, learning_rate=0.002, seconds=70
+)
 
 # %% tags=["training"]
 draw = torch.Generator().manual_seed(SEED)
@@ -505,7 +507,7 @@ figure, ax = plots.axes(
 for line, colour, name in (
     (perfect, plots.COLOURS[2], "chosen by the program: pass@k"),
     (best, plots.COLOURS[0], "chosen by the reward model"),
-    ([perfect[0]] * 8, "0.6", "the first answer"),
+    ([perfect[0]] * 8, "0.6", "any one answer"),
 ):
     ax.plot(range(1, 9), line, color=colour)
     ax.text(8.1, line[-1], name, color=colour, size="small", va="center")
@@ -571,7 +573,7 @@ def pair_loss(model, batch):
 # %% tags=["training"]
 choose = random.Random(SEED)
 fours = (choose.sample(pairs, 4) for _ in range(10))
-training.train(model, fours, pair_loss, steps=10, learning_rate=0.001, seconds=120)
+history = training.train(model, fours, pair_loss, steps=10, learning_rate=0.001, seconds=120)
 
 # %% tags=["training", "hide-input"]
 title = "The right answers gain on the others: DPO asks for no more"
@@ -588,7 +590,9 @@ claim = "the right answers of a pair gain more than the others, by a nat at leas
 training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 
 # %% [markdown]
-# TEXT: DPO. Only the difference counts. Both can fall (**likelihood displacement**, Razin et al. 2025).
+# It works, without a single draw while it learned: the right answers gain, the others lose, and the tested questions have more right answers than before. But the pairs are those that the first model wrote, and they stay so; GRPO's answers get better with the model.
+#
+# And the loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025).
 #
 # ## What the large ones do
 #
