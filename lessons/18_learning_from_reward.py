@@ -593,7 +593,8 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # It works, without a single draw while it learned: the right answers gain, the others lose, and the tested questions have more right answers than before. But the pairs are those that the first model wrote, and they stay so; GRPO's answers get better with the model.
 #
 # And the loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025).
-#
+
+# %% [markdown]
 # ## What the large ones do
 #
 # **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules, for a right result and for the form. On the problems that a mathematics competition, AIME, set in 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew long, thousands of tokens, without being asked to: what pays is thinking aloud.
@@ -615,8 +616,7 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # | Dr. GRPO (Liu et al. 2025) | $r - \text{mean}$ | a sum, divided by a constant | |
 # | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
 # | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
-
-# %% [markdown]
+#
 # With a mean for each answer, a token of a long wrong answer costs less than one of a short wrong answer. And division by the standard deviation gives most weight to questions that are nearly always right, or nearly always wrong. These are the two biases that Dr. GRPO takes out.
 
 # %% [markdown]
