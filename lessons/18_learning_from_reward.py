@@ -277,7 +277,7 @@ def loss(model, batch):
     return policy_loss(new, new.detach(), advantages, answer_tokens(drawn, STOP))
 
 
-# %%
+# %% tags=["hide-input"]
 def begin_again():
     """Set what is trained to its first values."""
     with torch.no_grad():
@@ -323,7 +323,7 @@ plots.show(figure, f"The mean reward of the answers that were drawn at each step
 # %% [markdown]
 # What has it learned? Ask it questions that it has not met, of the kinds that it learned and of the others.
 
-# %%
+# %% tags=["hide-input"]
 some = [x for x in testing if x.kind in ("opposites", "plurals", "facts")][1::2]
 
 
@@ -420,7 +420,7 @@ history = training.train(
     model, batches(short, seen), loss, steps=8, learning_rate=0.002, seconds=70
 )
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 draw = torch.Generator().manual_seed(SEED)
 lengths, right = [], []
 for x in some[:4]:
@@ -544,7 +544,7 @@ print(f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, any one 
 # No reward model, no drawing while it learns: pairs are enough. Ours are right against wrong, as equal in length as there are, each judged by the program.
 
 
-# %%
+# %% tags=["hide-input"]
 def both(batch):
     """Return log p of the better answers, and of the worse ones."""
     found = []

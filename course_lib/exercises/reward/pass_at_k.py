@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=pass_at_k,
     lesson="18",
     title="One of k is right",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     clauses={
         "drawn without replacement": "with_replacement",

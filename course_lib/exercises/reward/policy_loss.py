@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=policy_loss,
     lesson="18",
     title="The clipped loss",
-    minutes=12,
+    minutes=10,
     difficulty=3,
     clauses={
         "under the model that learns": "upside_down",
