@@ -26,6 +26,7 @@ from course_lib.verify import (
     pooling,
     positions,
     pretraining,
+    reward,
     rnn,
     sampling,
     scaling,
@@ -78,6 +79,7 @@ IN_ORDER_OF_LESSONS = (
     assistant,
     lora,
     dpo,
+    reward,
 )
 COMPARISONS: list[Comparison] = [
     value
