@@ -1,0 +1,212 @@
+"""Lesson 06's pictures: two heads over a sentence, the layer, a line in a cloud, and a circuit."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from matplotlib.patches import Arc
+from torch import Tensor
+
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import SMALL, Diagram
+
+BLUE, ORANGE = plots.COLOURS[:2]
+FAINT = 0.1  # weights below are not drawn
+
+
+def two_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]) -> None:
+    """Show a sentence, and what two heads look at: arcs above and below it.
+
+    `weights` are those of both heads, (n + 1, n + 1) with a first token that is not shown.
+    """
+    figure, ax = plots.plt.subplots(figsize=(8, 3.4))
+    ends, at = 0.0, []
+    for word in words:
+        width = 0.55 + 0.2 * len(word.strip())
+        at.append(ends + width / 2)
+        ends += width
+    names = ("head 1 of layer 17: the token before", "head 7 of layer 19: what followed before")
+    said = []
+    for rows, colour, name, side in zip(weights, (BLUE, ORANGE), names, (1, -1), strict=True):
+        looked = []
+        for i, row in enumerate(rows[1:]):
+            for j, weight in enumerate(row[1 : i + 1]):
+                if weight < FAINT:
+                    continue
+                wide, middle = at[i] - at[j], (at[i] + at[j]) / 2
+                half = (0, 180) if side > 0 else (180, 360)
+                high = 1.1 * wide**0.6
+                arc = Arc((middle, 0.42 * side), wide, high, theta1=half[0], theta2=half[1])
+                arc.set(color=colour, linewidth=0.4 + 2.6 * weight, alpha=0.25 + 0.75 * weight)
+                ax.add_patch(arc)
+                looked.append(f"{words[i].strip()} at {words[j].strip()} {weight:.2f}")
+        ax.text(0, 2.75 * side, name, color=colour, va="center")
+        said.append(f"{name}: {', '.join(looked)}")
+    for x, word in zip(at, words, strict=True):
+        ax.text(x, 0, word.strip(), ha="center", va="center")
+    ax.set(xlim=(-0.1, ends + 0.1), ylim=(-3.1, 3.1))
+    ax.set_axis_off()
+    plots.show(
+        figure,
+        f"The sentence “{''.join(words)}” with arcs from tokens to those that they look at, above "
+        f"for one head of SmolLM2 and below for another. {'. '.join(said)}.",
+    )
+
+
+def mixtures() -> None:
+    """Show a token that wants two numbers, and what one head and two heads can return."""
+    diagram = Diagram()
+    texts = ("name A\nwants B and C\nnumber 0.30", "name B\n\nnumber 1.20", "name C\n\nnumber −0.40")
+    a, b, c = (
+        diagram.box(x, (4.4 * i, 0), "stream", size=(3, 1.9)) for i, x in enumerate(texts)
+    )
+    diagram.arrow(a, b, via=[(0, 1.6), (4.4, 1.6)], role="query")
+    diagram.arrow(a, c, via=[(0, 2.3), (8.8, 2.3)], role="query")
+    diagram.text("must return (1.20, −0.40)", (0, -1.4))
+    diagram.box("0.5 · 1.20 + 0.5 · (−0.40) = 0.40", (1.6, -3.0), "value", size=(6.6, 0.9))
+    diagram.text("one head: one mixture", (5.2, -3.0), align="left")
+    diagram.box("1.20", (-0.8, -4.4), "value", size=(1.8, 0.9))
+    diagram.box("−0.40", (1.6, -4.4), "value", size=(1.8, 0.9))
+    diagram.text("two heads: two mixtures", (2.9, -4.4), align="left")
+    diagram.show(
+        "Three tokens as boxes. Token A wants B and C, and must return their numbers, 1.20 and "
+        "minus 0.40. One head with weights 0.5 and 0.5 returns one mixture, 0.40. Two heads return "
+        "two: 1.20 and minus 0.40."
+    )
+
+
+def split() -> None:
+    """Show how one product makes the queries of three heads, which are then cut apart."""
+    diagram, cell = Diagram(), 0.18
+    diagram.matrix("$X$", (5, 12), (0, 0), "stream", axes=("$n$", "$d_{model}$"), cell=cell)
+    diagram.text("×", (1.4, 0))
+    for i, shift in enumerate((-0.82, 0, 0.82), start=1):
+        diagram.matrix(f"$W_Q^{i}$", (12, 4), (3 + shift, 0), "query", cell=cell)
+        diagram.matrix(f"$Q^{i}$", (5, 4), (6.2 + shift, 0), "query", cell=cell)
+        axes = ("", "$d_k$") if i == 1 else ("", "")
+        y = 1.6 * (2 - i)
+        diagram.matrix("", (5, 4), (9.7, y), "query", axes=axes, cell=cell)
+        diagram.text(f"head {i}", (10.2, y), size=SMALL, align="left")
+    diagram.text("=", (4.6, 0))
+    diagram.arrow((7.5, 0), (9.2, 0), "split")
+    diagram.show(
+        "X, 5 tokens by 12 columns, times three matrices W_Q of 12 by 4 side by side, gives "
+        "queries of 5 by 4 for three heads side by side. Splitting makes three separate matrices "
+        "of 5 by 4, one for each head."
+    )
+
+
+def layer() -> None:
+    """Show multi-head attention from its three inputs to its output, with all shapes."""
+    diagram, top = Diagram(), 4.6
+    for shift in (0.5, 0.25):
+        diagram.box("", (5 + shift, top + shift), "weights", size=(9, 1.1))
+    middle = r"$\mathrm{softmax}(Q^i (K^i)^T / \sqrt{d_k}\,)\,V^i$   in each head $i$"
+    diagram.box(middle, (5, top), "weights", size=(9, 1.1))
+    roles = (("Q", "query", "q"), ("K", "key", "k"), ("V", "value", "k"))
+    for x, (name, role, n) in zip((1.6, 5, 8.4), roles, strict=True):
+        below = diagram.box(role, (x, 0), "stream", size=(2, 0.8))
+        linear = diagram.box(f"$W_{name}$", (x, 1.9), role, size=(2, 0.8))
+        diagram.arrow(below, linear, rf"$n_{n} \times d_{{model}}$", role=role)
+        shape = rf"h \times n_{n} \times d_{'v' if name == 'V' else 'k'}"
+        diagram.arrow(linear, (x, top - 0.55), f"split: ${shape}$", role=role)
+    output = diagram.box("$W_O$", (5, 7.6), "network", size=(2, 0.8))
+    diagram.arrow((5, top + 1.05), output, r"merge: $n_q \times h d_v$", role="value")
+    diagram.arrow(output, (5, 9.4), r"$n_q \times d_{model}$")
+    mask = diagram.box("mask\n$n_q \\times n_k$", (12, top + 0.25), size=(1.5, 1.1))
+    diagram.arrow(mask, (10, top + 0.25))
+    diagram.text("one for all heads", (12, top - 0.6), size=SMALL)
+    diagram.show(
+        "Multi-head attention from below. Query, n_q by d_model, key and value, n_k by d_model, "
+        "each pass a linear layer, and are split into h heads of n by d_k (values: d_v). Each head "
+        "attends by itself; one mask, n_q by n_k, serves all. The heads are merged to n_q by "
+        "h d_v, and W_O turns that into the output, n_q by d_model."
+    )
+
+
+def line_and_cloud(wanted: Tensor, answers: Mapping[str, Tensor]) -> None:
+    """Show wanted pairs (m, 2) in grey, each joined to what the models named answer."""
+    title = "One head answers on a line, two heads fill the plane"
+    figure, panels = plots.panels(title, list(answers), size=(7.4, 3.9))
+    far = wanted.norm(dim=-1).argsort(descending=True)[2:90:6]
+    missed = []
+    for ax, given, colour in zip(panels, answers.values(), (BLUE, ORANGE), strict=True):
+        for pair, answer in zip(wanted[far], given[far], strict=True):
+            ax.plot(*torch.stack([pair, answer]).T, "--", color="0.6", linewidth=0.8)
+        ax.scatter(*wanted.T, s=10, color="0.72", linewidths=0)
+        ax.scatter(*given.T, s=10, color=colour, linewidths=0)
+        ax.set(xlim=(-3.4, 3.4), ylim=(-3.4, 3.4), aspect="equal", xlabel="first number")
+        ax.set(xticks=range(-3, 4), yticks=range(-3, 4))
+        missed.append((wanted - given).norm(dim=-1).mean().item())
+    panels[0].set(ylabel="second number")
+    panels[0].text(-3.3, -3.2, "grey: wanted; blue: answered", size="x-small", color="0.3")
+    said = "; ".join(f"{x}: {miss:.2f}" for x, miss in zip(answers, missed, strict=True))
+    plots.show(
+        figure,
+        "Two scatter plots of pairs of numbers. The wanted pairs are a round grey cloud. The "
+        "answers of one head are all on one line through it, and dashed lines join far pairs to "
+        "their answers. The answers of two heads lie on the wanted pairs. Mean distance between "
+        f"wanted and answered: {said}.",
+    )
+
+
+def maps(title: str, weights: Mapping[str, Tensor], copies: int) -> None:
+    """Show maps of weights (n, n) side by side; each copy of the text has `copies` tokens."""
+    figure, panels = plots.panels(title, list(weights), size=(8, 3.1))
+    said = []
+    for ax, (name, of) in zip(panels, weights.items(), strict=True):
+        ax.imshow(of.detach().sqrt(), vmin=0, vmax=1)
+        edge = copies + 0.5
+        ax.axhline(edge, color="white", linewidth=0.6, linestyle=":")
+        ax.axvline(edge, color="white", linewidth=0.6, linestyle=":")
+        ax.set(xticks=[], yticks=[], xlabel="key")
+        again = of.diagonal(1 - copies)[2:].mean()
+        said.append(f"{name}: {of.diagonal(-1).mean():.2f} just left of the diagonal, {again:.2f} ")
+    panels[0].set(ylabel="query\nsecond copy      first copy")
+    plots.show(
+        figure,
+        f"Maps of weights, queries by keys, for a text that is read twice. "
+        f"{'; '.join(said)}on the line of what followed in the first copy.",
+    )
+
+
+def circuit() -> None:
+    """Show the two steps of a circuit: one head leaves a note, another one looks for it."""
+    diagram = Diagram()
+    for x, token, below in ((0, "A", "an earlier A"), (4.6, "B", "the token after it"), (10, "A", "A, now")):
+        diagram.text(below, (x, -1.0), size=SMALL)
+        diagram.box(f"token {token}", (x, 0), "stream", size=(2.2, 0.8))
+        diagram.arrow((x, 0.4), (x, 5.4), role="stream", width=2.5)
+    note = diagram.box("“before me: A”", (4.6, 1.9), "key", size=(3.2, 0.8))
+    asked = diagram.box("“who came after A?”", (10, 3.1), "query", size=(3.8, 0.8))
+    diagram.arrow((0, 1.9), note, "layer 17, head 1", role="value", width=2)
+    diagram.arrow(asked, (4.7, 3.1), "layers 18 and 19 look here", role="query", width=2)
+    diagram.box("“next: B”", (10, 4.6), "value", size=(2.6, 0.8))
+    diagram.arrow((4.7, 4.6), (8.7, 4.6), "and bring B", role="value", width=2)
+    diagram.show(
+        "Three tokens with a vertical stream each: an earlier A, the B after it, and A now. Layer "
+        "17, head 1 carries A into B's stream as a note, before me: A. In layers 18 and 19 the "
+        "query of A now, who came after A, finds that note, and brings B: next, B."
+    )
+
+
+def one_of_all(runs: Sequence[Mapping], watched: int) -> None:
+    """Show what is left of the watched heads' scores when each head is silenced, by its layer."""
+    scores = torch.tensor([[x["scores"][:watched] for x in run["without each"]] for run in runs])
+    left = scores.mean((0, 2))
+    title = "Of 270 heads, one carries the induction heads"
+    figure, ax = plots.axes(title, "layer of the silenced head", "mean induction score", size=(7.4, 3.2))
+    layers = torch.arange(270) // 9 + 1
+    jitter = (torch.arange(270) % 9 - 4) / 14
+    worst = int(left.argmin())
+    ax.scatter(layers + jitter, left, s=12, color=BLUE)
+    ax.scatter(layers[worst] + jitter[worst], left[worst], s=40, color=ORANGE)
+    name = f"layer {layers[worst]}, head {worst % 9 + 1}"
+    ax.text(layers[worst] + 0.7, left[worst], name, color=ORANGE, va="center")
+    ax.set(ylim=(0, None), xlim=(0, 31))
+    others = left[torch.arange(270) != worst]
+    plots.show(
+        figure,
+        f"Mean score of the {watched} watched induction heads against the layer of the head that is "
+        f"silenced, three texts. Without {name} it is {left[worst]:.2f}; without any other head, "
+        f"{others.min():.2f} to {others.max():.2f}.",
+    )
