@@ -194,5 +194,6 @@ def table(figures: dict) -> list[str]:
         lines += [row(f"without {head}", x["scores"], x["second"]) for head, x in costly[:8]]
         last = run["without the watched"]
         lines.append(row("without the watched", last["scores"], last["second"]))
-        lines += [f"{side:24}" + "".join(f"{x:6.2f}" for x in run[side]) for side in ("keys", "queries")]
+        for side in ("keys", "queries"):
+            lines.append(f"{side:24}" + "".join(f"{x:6.2f}" for x in run[side]))
     return lines

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_lib.data import pointers
 from course_lib.encoder import EncoderBlock
 from course_lib.instruments import training
 
@@ -40,16 +41,10 @@ class Block(nn.Module):
 
 
 def lines(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield tokens (size, n, 4), name, letter and two wanted names, and the letters of those."""
-    generator = torch.Generator().manual_seed(seed)
-    n = SETTINGS["n"]
+    """Yield tokens and the letters that they want, without end."""
+    generator, n, letters = torch.Generator().manual_seed(seed), SETTINGS["n"], SETTINGS["letters"]
     while True:
-        names = torch.rand(size, n, generator=generator).argsort(-1)
-        letters = torch.randint(SETTINGS["letters"], (size, n), generator=generator)
-        wanted = torch.rand(size, n, n, generator=generator).argsort(-1)[..., :2]
-        by_name = letters.gather(-1, names.argsort(-1))
-        found = by_name.gather(-1, wanted.flatten(1)).view_as(wanted)
-        yield torch.stack([names, letters, *wanted.unbind(-1)], dim=-1), found
+        yield pointers.two_letters(size, n, letters, generator=generator)
 
 
 def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:

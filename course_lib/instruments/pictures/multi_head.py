@@ -55,10 +55,12 @@ def two_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]
 def mixtures() -> None:
     """Show a token that wants two numbers, and what one head and two heads can return."""
     diagram = Diagram()
-    texts = ("name A\nwants B and C\nnumber 0.30", "name B\n\nnumber 1.20", "name C\n\nnumber −0.40")
-    a, b, c = (
-        diagram.box(x, (4.4 * i, 0), "stream", size=(3, 1.9)) for i, x in enumerate(texts)
+    texts = (
+        "name A\nwants B and C\nnumber 0.30",
+        "name B\n\nnumber 1.20",
+        "name C\n\nnumber −0.40",
     )
+    a, b, c = (diagram.box(x, (4.4 * i, 0), "stream", size=(3, 1.9)) for i, x in enumerate(texts))
     diagram.arrow(a, b, via=[(0, 1.6), (4.4, 1.6)], role="query")
     diagram.arrow(a, c, via=[(0, 2.3), (8.8, 2.3)], role="query")
     diagram.text("must return (1.20, −0.40)", (0, -1.4))
@@ -124,7 +126,8 @@ def layer() -> None:
 
 
 def line_and_cloud(wanted: Tensor, answers: Mapping[str, Tensor]) -> None:
-    """Show wanted pairs (m, 2) in grey, each joined to what the models named answer."""
+    """Show wanted pairs (sentences, n, 2) in grey, far ones joined to what the models answer."""
+    wanted, answers = wanted.flatten(0, 1), {x: y.flatten(0, 1) for x, y in answers.items()}
     title = "One head answers on a line, two heads fill the plane"
     figure, panels = plots.panels(title, list(answers), size=(7.4, 3.9))
     far = wanted.norm(dim=-1).argsort(descending=True)[2:90:6]
@@ -172,7 +175,11 @@ def maps(title: str, weights: Mapping[str, Tensor], copies: int) -> None:
 def circuit() -> None:
     """Show the two steps of a circuit: one head leaves a note, another one looks for it."""
     diagram = Diagram()
-    for x, token, below in ((0, "A", "an earlier A"), (4.6, "B", "the token after it"), (10, "A", "A, now")):
+    for x, token, below in (
+        (0, "A", "an earlier A"),
+        (4.6, "B", "the token after it"),
+        (10, "A", "A, now"),
+    ):
         diagram.text(below, (x, -1.0), size=SMALL)
         diagram.box(f"token {token}", (x, 0), "stream", size=(2.2, 0.8))
         diagram.arrow((x, 0.4), (x, 5.4), role="stream", width=2.5)
@@ -189,12 +196,17 @@ def circuit() -> None:
     )
 
 
-def one_of_all(runs: Sequence[Mapping], watched: int) -> None:
+def one_of_all(runs: Sequence[Mapping], watched: Sequence) -> None:
     """Show what is left of the watched heads' scores when each head is silenced, by its layer."""
-    scores = torch.tensor([[x["scores"][:watched] for x in run["without each"]] for run in runs])
-    left = scores.mean((0, 2))
-    title = "Of 270 heads, one carries the induction heads"
-    figure, ax = plots.axes(title, "layer of the silenced head", "mean induction score", size=(7.4, 3.2))
+    scores = torch.tensor([[x["scores"] for x in run["without each"]] for run in runs])
+    # a head that is silent itself does not count as blind
+    own = [divmod(i, 9) for i in range(270)]
+    others = torch.tensor([[[1 + x, 1 + y] != head for head in map(list, watched)] for x, y in own])
+    left = (scores.mean(0) * others).sum(-1) / others.sum(-1)
+    title = "Of 270 heads, one blinds the induction heads"
+    figure, ax = plots.axes(
+        title, "layer of the silenced head", "mean induction score", size=(7.4, 3.2)
+    )
     layers = torch.arange(270) // 9 + 1
     jitter = (torch.arange(270) % 9 - 4) / 14
     worst = int(left.argmin())
@@ -203,10 +215,32 @@ def one_of_all(runs: Sequence[Mapping], watched: int) -> None:
     name = f"layer {layers[worst]}, head {worst % 9 + 1}"
     ax.text(layers[worst] + 0.7, left[worst], name, color=ORANGE, va="center")
     ax.set(ylim=(0, None), xlim=(0, 31))
-    others = left[torch.arange(270) != worst]
+    next_two, rest = left.sort().values[1:3], left.sort().values[3:]
     plots.show(
         figure,
-        f"Mean score of the {watched} watched induction heads against the layer of the head that is "
-        f"silenced, three texts. Without {name} it is {left[worst]:.2f}; without any other head, "
-        f"{others.min():.2f} to {others.max():.2f}.",
+        f"Mean score of {len(watched)} induction heads against the layer of the head that is "
+        f"silenced, {len(runs)} texts. Without {name} it is {left[worst]:.2f}. Without two heads "
+        f"of the first layers it is {next_two[0]:.2f} and {next_two[1]:.2f}; without any other, "
+        f"{rest.min():.2f} to {rest.max():.2f}.",
     )
+
+
+def keys_and_queries(runs: Sequence[Mapping], watched: Sequence) -> None:
+    """Show the watched heads' scores where their keys, or their queries, miss one head's work."""
+    whole = [[run["induction"][i - 1][j - 1] for i, j in watched] for run in runs]
+    rows = {"nothing is missing": whole}
+    rows |= {f"{x} miss head 17.1": [run[x] for run in runs] for x in ("queries", "keys")}
+    title = "The note is in the keys"
+    figure, ax = plots.axes(title, "induction score", "", size=(7.4, 2.3))
+    said = []
+    for y, (name, scores) in enumerate(rows.items()):
+        for i in range(len(watched)):
+            of = [run[i] for run in scores]
+            places = [y + (i - 2) / 9] * len(of)
+            ax.plot(of, places, "o", markersize=4, color=plots.COLOURS[i], alpha=0.7)
+        mean = [sum(of) / len(runs) for of in zip(*scores, strict=True)]
+        said.append(f"{name}: {', '.join(f'{x:.2f}' for x in mean)}")
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set(xlim=(-0.02, 1.02), ylim=(len(rows) - 0.5, -0.5))
+    heads = ", ".join(f"{i}.{j}" for i, j in watched)
+    plots.show(figure, f"Induction scores of heads {heads}, mean of the texts. {'; '.join(said)}.")
