@@ -5,7 +5,7 @@
 #
 # One head of attention can spread its weights over all tokens. **Why should a token look in several heads, when one can look everywhere?**
 #
-# Below are two of the 270 heads of a real model, on one sentence. The blue one looks at the token before. The orange one does what no rule about positions could do: at the second *Dursley* it looks at what came next after the first.
+# Below are two of the 270 heads of a real model, on one sentence. The blue one looks at the token before. The orange one does what no rule about positions could do: at the second *Mrs* it looks at what followed the first one.
 
 # %%
 import torch
@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from course_lib.data import needs, pointers
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.feed_forward import FeedForward
-from course_lib.instruments import drawings, results, training
+from course_lib.instruments import drawings, pointer_models, results, training
 from course_lib.instruments.pictures import multi_head as pictures
 
 # %% tags=["parameters"]
@@ -29,7 +29,7 @@ SEED = 0  # another seed trains other models
 pictures.two_heads(**results.load("circuit")["figures"]["sentence"])
 
 # %% [markdown]
-# In this lesson you build the layer that holds such heads, and train it. Then you find the orange head with a score that you write yourself, and switch the blue one off. Watch what happens to the orange one.
+# You will build the layer that holds such heads, and train it. Then you find the orange head with a score of your own, and switch the *blue* one off. Watch the orange one.
 
 # %%
 softmax = mine("attention/softmax")
@@ -46,7 +46,7 @@ causal_mask = mine("masks/causal")
 pictures.mixtures()
 
 # %% [markdown]
-# Two heads give two mixtures, each with weights of its own. That is the whole idea. Let us build it.
+# Two heads give two mixtures, each with weights of its own. Let us build that.
 #
 # ## Heads by reshaping
 #
@@ -121,22 +121,6 @@ check("multi_head/attention", MultiHeadAttention)
 MultiHeadAttention = mine("multi_head/attention")
 
 # %% [markdown]
-# Is it torch's layer? Copy your parameters into `nn.MultiheadAttention`, which keeps the first three matrices as one, and whose mask says True where a token may *not* look.
-
-# %%
-layer, torchs = MultiHeadAttention(12, 3), nn.MultiheadAttention(12, 3, batch_first=True)
-torchs.out_proj.load_state_dict(layer.w_o.state_dict())
-three = (layer.w_q, layer.w_k, layer.w_v)
-with torch.no_grad():
-    torchs.in_proj_weight.copy_(torch.cat([linear.weight for linear in three]))
-    torchs.in_proj_bias.copy_(torch.cat([linear.bias for linear in three]))
-x, mask = torch.randn(2, 5, 12), causal_mask(5)
-theirs, _ = torchs(x, x, x, attn_mask=~mask)
-difference = (layer(x, x, x, mask) - theirs).abs().max().item()
-print(f"largest difference: {difference:.0e}")
-assert difference < 1e-5
-
-# %% [markdown]
 # > **Where the lectures disagree (D08).** L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose. Rows with matrices on the right, or columns with matrices on the left: either works, a mixture does not. This course uses rows. Torch's `nn.Linear(12, 4)` keeps the transpose, 4 × 12, and multiplies by $W^T$.
 
 # %% tags=["hide-input"]
@@ -151,50 +135,18 @@ drawings.transformer(
 #
 # ## Your layer at work
 #
-# Back to the two numbers. A token is three names, one-hot (its own and the two that it wants), and a number. Queries and keys see the names, values see the number, too. A linear readout behind your layer says both numbers.
-
-
-# %%
-class Fetcher(nn.Module):
-    def __init__(self, heads):
-        super().__init__()
-        self.layer, self.readout = MultiHeadAttention(16, heads), nn.Linear(16, 2)
-
-    def forward(self, names, tokens):
-        return self.readout(self.layer(names, names, tokens))
-
-
-def squared_error(model, batch):
-    names, tokens, wanted = batch
-    return (model(names, tokens) - wanted).square().mean()
-
-
-# %% [markdown]
-# One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
+# Back to the two numbers. A token is three names, one-hot (its own and the two that it wants), and a number. Queries and keys see the names, values see the number, too. A linear readout behind your layer says both numbers. One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
 
 # %%
 guess = None  # (share for one head, share for two heads)
 
-
 # %% tags=["training"]
-def trained(heads):
-    generator = torch.Generator().manual_seed(SEED)
-    with training.seeded(SEED):
-        model = Fetcher(heads)
-    batches = (pointers.several(64, generator=generator) for _ in range(500))
-    training.train(model, batches, squared_error, steps=500, learning_rate=0.03, seconds=30)
-    return model
-
-
-one, two = trained(1), trained(2)
-
-# %% tags=["training"]
-names, tokens, wanted = batch = pointers.several(2000, generator=torch.Generator().manual_seed(1))
+one, two = (pointer_models.train_two_numbers(MultiHeadAttention, heads, SEED) for heads in (1, 2))
+names, tokens, wanted = pointers.several(2000, generator=torch.Generator().manual_seed(1))
 with torch.no_grad():
     answers = {"one head": one(names, tokens), "two heads": two(names, tokens)}
-    shares = [1 - squared_error(model, batch).item() for model in (one, two)]
-print("wanted    ", [round(x, 2) for x in wanted[0, 0].tolist()])
-for name, answer in answers.items():
+shares = [1 - (y - wanted).square().mean().item() for y in answers.values()]
+for name, answer in {"wanted": wanted, **answers}.items():
     print(f"{name:10}", [round(x, 2) for x in answer[0, 0].tolist()])
 reveal(guess, tuple(round(share, 2) for share in shares))
 
@@ -205,14 +157,14 @@ training.expect(claim, holds, [round(share, 3) for share in shares], one, two)
 pictures.line_and_cloud(wanted[:50], {name: answer[:50] for name, answer in answers.items()})
 
 # %% [markdown]
-# Your layer with two heads answers. With one head it gets exactly half, and the picture says why. All five numbers enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
+# With two heads your layer answers. With one it gets exactly half, and the picture says why. All five numbers enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
 #
 # $$\sum_j \alpha_j v_j = \underbrace{\Big(\sum_j \alpha_j y_j\Big)}_{s \text{: one number}}\, w \;+\; (\text{names only})$$
 #
 # and a linear readout of one number $s$ is a line. Every line through a round cloud keeps half of its variance and loses half, however wide the head is.
 
 # %% [markdown]
-# The same holds for $h$ heads and $r$ wanted numbers: $h$ mixtures of one direction explain at most a share of $h / r$.
+# In general, $h$ heads explain at most a share of $h / r$ of $r$ such numbers.
 #
 # ## One line is wrong
 #
@@ -230,7 +182,7 @@ attend_in_heads = mine("multi_head/mend")
 # %% [markdown]
 # ## Two heads, set by hand
 #
-# Training found two heads that fetch. Can you write them down? Set four matrices so that two heads return both numbers, in order. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
+# Training found two heads that fetch. Can you write some down? Set four matrices so that two heads return both numbers, in order. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
 
 # %%
 # exercise: multi_head/by_hand
@@ -250,9 +202,9 @@ fetched = attend_in_heads(tokens, *pair_weights(5), heads=2)
 print(f"largest error: {(fetched - wanted).abs().max():.1e}")
 
 # %% [markdown]
-# ## Why divide by $\sqrt{d_k}$
+# ## Scores that grow
 #
-# One piece of the formula is still only stated. If the numbers in $q$ and $k$ are independent, with mean 0 and variance 1, then
+# One piece of the formula is still only stated: the division by $\sqrt{d_k}$. If the numbers in $q$ and $k$ are independent, with mean 0 and variance 1, then
 #
 # $$\mathrm{Var}(q \cdot k) = \sum_{c=1}^{d_k} \mathrm{Var}(q_c k_c) = d_k \qquad\Rightarrow\qquad \mathrm{Var}\!\left(\frac{q \cdot k}{\sqrt{d_k}}\right) = 1$$
 #
@@ -271,7 +223,7 @@ assert whole > 0.75 and divided < 0.35
 #
 # ## In a whole block
 #
-# A real block adds more: each layer's output is added to its input (the residual connection of lesson 07), and a feed-forward network follows. Here is such a block around your layer. The task is the same, with letters in place of numbers: 16 tokens, and each must say the letters of two others.
+# In a real block each layer's output is added to its input (the **residual connection**, lesson 07), and a feed-forward network follows. Here is one around your layer. Now the numbers are letters: each of 16 tokens must say the letters of two others.
 
 
 # %%
@@ -292,47 +244,27 @@ class Block(nn.Module):
 
 
 # %% tags=["training"]
-def letters_loss(model, batch):
-    tokens, wanted = batch
-    return F.cross_entropy(model(tokens).flatten(0, 2), wanted.flatten())
-
-
-def trained_block(heads):
-    generator = torch.Generator().manual_seed(SEED)
-    with training.seeded(SEED):
-        model = Block(heads)
-    batches = (pointers.two_letters(64, generator=generator) for _ in range(400))
-    training.train(model, batches, letters_loss, steps=400, learning_rate=0.003, seconds=60)
-    return model
-
-
-blocks = {"one head": trained_block(1), "two heads": trained_block(2)}
-
-# %% tags=["training"]
+blocks = {n: pointer_models.train_two_letters(Block, n, SEED, seconds=60) for n in (1, 2)}
 tokens, wanted = pointers.two_letters(500, generator=torch.Generator().manual_seed(1))
-alphabet = "ABCDEFGHIJKLMNOPQRST"
-print("wanted    ", " ".join(alphabet[i] + alphabet[j] for i, j in wanted[0].tolist()))
-right = {}
-for name, block in blocks.items():
-    with torch.no_grad():
-        said = block(tokens).argmax(-1)
-    right[name] = (said == wanted).float().mean().item()
-    shown = " ".join(alphabet[i] + alphabet[j] for i, j in said[0].tolist())
-    print(f"{name:10} {shown}   {right[name]:.0%} of all letters right")
+said = {n: block(tokens).argmax(-1) for n, block in blocks.items()}
+right = {n: (letters == wanted).float().mean().item() for n, letters in said.items()}
+for name, letters in {"wanted": wanted, **said}.items():
+    pairs = (chr(65 + i) + chr(65 + j) for i, j in letters[0].tolist())
+    print(f"{name!s:7}", *pairs, f"{right[name]:.0%} right" if name in right else "")
 
 # %% tags=["training", "hide-input"]
 claim = "one head says fewer than 0.7 of the letters rightly, two heads more than 0.95"
-training.expect(claim, right["one head"] < 0.7 and right["two heads"] > 0.95, right)
+training.expect(claim, right[1] < 0.7 and right[2] > 0.95, right, *blocks.values())
 
 # %% [markdown]
-# Your block with two heads answers every token of a sentence at once. With one head it is not lost: each letter has a direction of its own here, and the network knows which names were asked for. It learns the task, too, in about three times the steps. So in a whole block heads buy speed.
+# Your block with two heads answers all tokens at once. With one head it says one of the two letters, mostly. ONEHEAD
 #
 # In the paper's translation model eight heads beat one by 0.9 BLEU, and 32 narrow ones fell behind again (Vaswani et al. 2017, table 3).
 
 # %% [markdown]
 # ## Heads of a real model
 #
-# What do heads do in a model that was trained on English? SmolLM2 has 30 layers of 9 heads. To see them work, give it what nobody can have learned: random tokens. Then give it the same tokens again.
+# What do heads do in a model that was trained on English? SmolLM2 has 30 layers of 9 heads. Give it what nobody can have learned: a list of random tokens. Then give it the same list again.
 
 # %%
 needs("smollm2")
@@ -341,7 +273,7 @@ needs("smollm2")
 from course_lib.pretrained import smollm2
 
 # %% [markdown]
-# The model attends by *your* softmax and *your* scores. The rule below keeps each layer's weights, and lets the heads in `silent` return 0. (Three query heads share one key and one value: **grouped queries**, lesson 09.)
+# The model attends by *your* softmax and *your* scores. The rule below keeps each layer's weights, and lets the heads in `silent` return 0. Three heads of queries share one head of keys and values: **grouped queries**, lesson 09.
 
 # %%
 seen, silent = [], set()
@@ -373,21 +305,14 @@ copy = torch.randint(1000, 10_000, (25,), generator=torch.Generator().manual_see
 tokens = torch.cat([torch.tensor([0]), copy, copy])  # 0 begins a text
 print(model.tokenizer.decode(copy.tolist()))
 
-# %% [markdown]
-# To guess one of 49,152 tokens blindly costs 10.8 nats. **What is the mean loss on the second copy?**
-
-# %%
-guess = None  # in nats
-
 # %% tags=["once"]
 weights, loss = read(tokens)
 # nothing foretells where the second copy begins
 first, second = loss[:25].mean().item(), loss[26:].mean().item()
-print(f"first copy {first:.1f} nats")
-reveal(guess, round(second, 1))
+print(f"loss: first copy {first:.1f} nats, second copy {second:.1f}")
 
 # %% [markdown]
-# It has read the list once, and can say it again. No parameter has stored this list. So something inside looks back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is called an **induction head** (Olsson et al. 2022).
+# It reads the list once, and can say it again. No parameter has stored this list, so something looks back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
 #
 # ## Your score finds them
 #
@@ -418,17 +343,17 @@ for layer, head in found:
 print("median of the 270 heads:", round(scores.median().item(), 3))
 
 # %% [markdown]
-# There they are, and in two neighbouring layers. The first one is the orange head of this page's first picture.
+# There they are, in two neighbouring layers. The first one is the orange head of our first picture.
 #
 # ## How does it know?
 #
-# Think about what a score is: a query from *A, now* meets the key of *B*. But *B*'s embedding says only "I am *B*". Nothing in it says that *A* came before. Some earlier layer must have left a note in *B*'s vector:
+# A query from *A, now* must match the key of *B*. But *B*'s embedding says only "I am *B*", not that *A* came before. Some earlier layer must have left a note in *B*'s vector:
 
 # %% tags=["hide-input"]
 pictures.circuit()
 
 # %% [markdown]
-# If this is right, a head below layer 18 must look one token back. Score the heads for that, too:
+# If so, a head below layer 18 must look one token back. Score the heads for that, too:
 
 # %% tags=["once"]
 previous = weights.diagonal(-1, -2, -1).mean(-1)
@@ -436,7 +361,7 @@ for layer, head in best(previous, 3):
     print(f"layer {layer}, head {head}: {previous[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# The best one is in layer 17, right below. It is the blue head. Now cut: head 1 of layer 17 returns 0, and the other 269 heads are left alone. **What is the orange head's induction score then?**
+# The best one is right below, in layer 17: the blue head. Now let it return 0, and leave the other heads alone. **What is the orange head's induction score then?**
 
 # %%
 guess = None  # a score, from 0 to 1
@@ -460,18 +385,18 @@ shown = {
 pictures.maps("Switch off one head, and another one goes blind", shown, copies=25)
 
 # %% [markdown]
-# One head of 270 is switched off, and five others go blind. The model can no longer say the list. The next best previous-token head changes nothing. You have cut a **circuit**: two heads, in two layers, that do together what neither can do alone.
+# Five heads go blind, and the model cannot say the list any more. Take the next best previous-token head instead, and nothing happens. You have cut a **circuit**: heads in two layers do together what none can do alone.
 #
-# Is it the note? Five more lists, and each of the 270 heads switched off in turn:
+# Does any other head matter as much? Here each of the 270 is switched off in turn, on five lists:
 
 # %% tags=["hide-input"]
 kept = results.load("circuit")["figures"]
 pictures.one_of_all(kept["runs"], kept["watched"])
 
 # %% [markdown]
-# Two heads of the first two layers halve the scores, too: everything above is built on them. All others leave the induction heads as they were.
+# Two heads of the first layers take a third of the scores away. No other head comes near.
 #
-# And the note is in the *keys*, as in the drawing. Let only the keys of layers 18 and 19 miss what head 17.1 wrote: the five are as blind as before. Let only their queries miss it: nothing happens.
+# And the note is where the drawing has it, in the *keys*. Let only the keys of layers 18 and 19 miss what head 17.1 wrote, and the five are as blind as before. Let only their queries miss it, and they see.
 
 # %% tags=["hide-input"]
 pictures.keys_and_queries(kept["runs"], kept["watched"])
@@ -480,7 +405,7 @@ pictures.keys_and_queries(kept["runs"], kept["watched"])
 needs()
 
 # %% [markdown]
-# So that is why a token looks in several heads. One head returns one mixture. Several heads each have a job, and a later layer can use what an earlier one has found. A model of [two layers is enough](explorations/07_induction_heads.ipynb) for this circuit: in an exploration of the next lesson you set it by hand, and train one that grows it.
+# That is why a token looks in several heads. One head returns one mixture. Several heads have a job each, and a later layer builds on what an earlier one has found. [Two layers are enough](explorations/07_induction_heads.ipynb) for this circuit: an exploration of the next lesson sets it by hand, and trains a model that grows it.
 
 # %% [markdown]
 # ## What to remember
@@ -497,22 +422,17 @@ needs()
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. Four wanted numbers in one value direction, one head whose weights come from names alone, linear readout: what share is explained at most, and does a larger d_k help?</summary>
-#
-# A quarter. No: however wide the head, the numbers reach the readout as one weighted sum.
-# </details>
-#
-# <details><summary>2. n = 10 tokens, d_model = 512, 8 heads. What are the shapes of the queries after splitting, of the weights, and of the merged result?</summary>
+# <details><summary>1. n = 10 tokens, d_model = 512, 8 heads. What are the shapes of the queries after splitting, of the weights, and of the merged result?</summary>
 #
 # 8 × 10 × 64, 8 × 10 × 10, 10 × 512.
 # </details>
 #
-# <details><summary>3. Why is the mask given an axis of size 1 for the heads, and not one mask for each head?</summary>
+# <details><summary>2. Why is the mask given an axis of size 1 for the heads, and not one mask for each head?</summary>
 #
 # What a token may see does not depend on the head. An axis of size 1 is broadcast to all heads, without a copy.
 # </details>
 #
-# <details><summary>4. Why can a model with one layer of attention not have this circuit?</summary>
+# <details><summary>3. Why can a model with one layer of attention not have this circuit?</summary>
 #
 # The induction head's keys must hold what the previous-token head wrote. In one layer all heads read the same input, before any of them has written.
 # </details>

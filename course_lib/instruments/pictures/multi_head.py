@@ -18,7 +18,7 @@ def two_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]
 
     `weights` are those of both heads, (n + 1, n + 1) with a first token that is not shown.
     """
-    figure, ax = plots.plt.subplots(figsize=(8, 3.4))
+    figure, ax = plots.plt.subplots(figsize=(8, 3.1))
     ends, at = 0.0, []
     for word in words:
         width = 0.55 + 0.2 * len(word.strip())
@@ -39,11 +39,11 @@ def two_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]
                 arc.set(color=colour, linewidth=0.4 + 2.6 * weight, alpha=0.25 + 0.75 * weight)
                 ax.add_patch(arc)
                 looked.append(f"{words[i].strip()} at {words[j].strip()} {weight:.2f}")
-        ax.text(0, 2.75 * side, name, color=colour, va="center")
+        ax.text(0, 1.9 if side > 0 else -2.8, name, color=colour, va="center")
         said.append(f"{name}: {', '.join(looked)}")
     for x, word in zip(at, words, strict=True):
         ax.text(x, 0, word.strip(), ha="center", va="center")
-    ax.set(xlim=(-0.1, ends + 0.1), ylim=(-3.1, 3.1))
+    ax.set(xlim=(-0.1, ends + 0.1), ylim=(-3.1, 2.2))
     ax.set_axis_off()
     plots.show(
         figure,
@@ -177,22 +177,22 @@ def circuit() -> None:
     diagram = Diagram()
     for x, token, below in (
         (0, "A", "an earlier A"),
-        (4.6, "B", "the token after it"),
-        (10, "A", "A, now"),
+        (4.0, "B", "the token after it"),
+        (10.0, "A", "A, now"),
     ):
         diagram.text(below, (x, -1.0), size=SMALL)
         diagram.box(f"token {token}", (x, 0), "stream", size=(2.2, 0.8))
         diagram.arrow((x, 0.4), (x, 5.4), role="stream", width=2.5)
-    note = diagram.box("“before me: A”", (4.6, 1.9), "key", size=(3.2, 0.8))
-    asked = diagram.box("“who came after A?”", (10, 3.1), "query", size=(3.8, 0.8))
-    diagram.arrow((0, 1.9), note, "layer 17, head 1", role="value", width=2)
-    diagram.arrow(asked, (4.7, 3.1), "layers 18 and 19 look here", role="query", width=2)
-    diagram.box("“next: B”", (10, 4.6), "value", size=(2.6, 0.8))
-    diagram.arrow((4.7, 4.6), (8.7, 4.6), "and bring B", role="value", width=2)
+    note = diagram.box("“before me: A”", (4.0, 1.9), "key", size=(3.2, 0.8))
+    asked = diagram.box("“who came after A?”", (10.0, 3.1), "query", size=(3.8, 0.8))
+    diagram.arrow((0, 1.9), note, "head 17.1", role="value", width=2)
+    diagram.arrow(asked, (4.1, 3.1), "heads 18.4 to 19.8", role="query", width=2)
+    diagram.box("“next: B”", (10.0, 4.6), "value", size=(2.6, 0.8))
+    diagram.arrow((4.1, 4.6), (8.7, 4.6), "and bring B", role="value", width=2)
     diagram.show(
-        "Three tokens with a vertical stream each: an earlier A, the B after it, and A now. Layer "
-        "17, head 1 carries A into B's stream as a note, before me: A. In layers 18 and 19 the "
-        "query of A now, who came after A, finds that note, and brings B: next, B."
+        "Three tokens with a vertical stream each: an earlier A, the B after it, and A now. Head "
+        "17.1 (layer 17, head 1) carries A into B's stream as a note, before me: A. In heads 18.4 "
+        "to 19.8 the query of A now, who came after A, finds that note, and brings B: next, B."
     )
 
 
@@ -231,16 +231,37 @@ def keys_and_queries(runs: Sequence[Mapping], watched: Sequence) -> None:
     rows = {"nothing is missing": whole}
     rows |= {f"{x} miss head 17.1": [run[x] for run in runs] for x in ("queries", "keys")}
     title = "The note is in the keys"
-    figure, ax = plots.axes(title, "induction score", "", size=(7.4, 2.3))
+    label = "induction score (five heads, each on five texts)"
+    figure, ax = plots.axes(title, label, "", size=(7.4, 2.3))
     said = []
     for y, (name, scores) in enumerate(rows.items()):
-        for i in range(len(watched)):
-            of = [run[i] for run in scores]
-            places = [y + (i - 2) / 9] * len(of)
-            ax.plot(of, places, "o", markersize=4, color=plots.COLOURS[i], alpha=0.7)
+        for i, of in enumerate(zip(*scores, strict=True)):
+            colour = ORANGE if name.startswith("keys") else BLUE
+            ax.plot(of, [y + (i - 2) / 9] * len(of), "o", markersize=4, color=colour, alpha=0.7)
         mean = [sum(of) / len(runs) for of in zip(*scores, strict=True)]
         said.append(f"{name}: {', '.join(f'{x:.2f}' for x in mean)}")
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xlim=(-0.02, 1.02), ylim=(len(rows) - 0.5, -0.5))
     heads = ", ".join(f"{i}.{j}" for i, j in watched)
     plots.show(figure, f"Induction scores of heads {heads}, mean of the texts. {'; '.join(said)}.")
+
+
+def heads_by_layer(runs: Sequence[Mapping], previous: Sequence[int]) -> None:
+    """Show the induction score of all heads by their layer, and where the head below them is."""
+    scores = torch.tensor([run["induction"] for run in runs]).mean(0)
+    title = f"{(scores > 0.5).sum()} of 270 heads give most of their weight to what followed"
+    figure, ax = plots.axes(title, "layer", "induction score", size=(7, 3.2))
+    layers = torch.arange(1, 31).unsqueeze(-1).expand_as(scores)
+    ax.axvline(previous[0], color=ORANGE, linewidth=1, linestyle="--")
+    ax.scatter(layers, scores, s=14, color=BLUE)
+    name = f"layer {previous[0]}, head {previous[1]}:\nthe previous-token head"
+    ax.text(previous[0] - 0.4, 0.85, name, color=ORANGE, ha="right", va="center")
+    ax.set(ylim=(-0.02, 1), xlim=(0, 31))
+    layer, head = divmod(int(scores.argmax()), 9)
+    plots.show(
+        figure,
+        f"Induction score of 270 heads against their layer, mean of {len(runs)} texts. "
+        f"{(scores > 0.5).sum()} are over 0.5; the highest is {scores.max():.2f}, layer "
+        f"{layer + 1}, head {head + 1}; the median is {scores.median():.2f}. The best "
+        f"previous-token head is in layer {previous[0]}.",
+    )
