@@ -377,17 +377,12 @@ reveal(guess, table["[(17, 1)]"][0])
 
 # %% tags=["once", "hide-input"]
 cut, _ = read(tokens, [(17, 1)])
-shown = {
-    "layer 17, head 1": weights[16, 0],
-    "layer 19, head 7": weights[18, 6],
-    "the same, without 17.1": cut[18, 6],
-}
-pictures.maps("Switch off one head, and another one goes blind", shown, copies=25)
+pictures.blinded(weights[16, 0], weights[18, 6], cut[18, 6])
 
 # %% [markdown]
 # Five heads go blind, and the model cannot say the list any more. Take the next best previous-token head instead, and nothing happens. You have cut a **circuit**: heads in two layers do together what none can do alone.
 #
-# Does any other head matter as much? Here each of the 270 is switched off in turn, on five lists:
+# Does any other head matter as much? Here each of the 270 is switched off in turn, on three lists:
 
 # %% tags=["hide-input"]
 kept = results.load("circuit")["figures"]

@@ -433,7 +433,7 @@ assert min(losses["without layer 1"]) > rival + 1
 # %% [markdown]
 # ## In a model that writes English
 #
-# In lesson 06 you cut this circuit in SmolLM2, which has 30 layers of 9 heads. Here are all of its heads, by the same score, on five lists of 25 random tokens that are read twice:
+# In lesson 06 you cut this circuit in SmolLM2, which has 30 layers of 9 heads. Here are all of its heads, by the same score, on three lists of 25 random tokens that are read twice:
 
 # %% tags=["hide-input"]
 kept = results.load("circuit")["figures"]
