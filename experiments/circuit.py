@@ -4,6 +4,7 @@ Random tokens are read twice: only the first copy can foretell the second. The b
 are watched while each of the 270 heads is silenced in turn.
 """
 
+import json
 from collections.abc import Collection
 from typing import Any
 
@@ -141,8 +142,8 @@ def of_sentence(model: smollm2.SmolLM2, watch: Watch, heads: Collection[Head]) -
     ids = model.tokenizer.encode(SENTENCE).ids
     reading = Reading(model, watch, torch.tensor([0, *ids]))
     rows = [reading.weights[layer][head - 1] for layer, head in heads]
-    weights = [[[round(x, 3) for x in row] for row in of.tolist()] for of in rows]
-    return {"words": [model.tokenizer.decode([x]) for x in ids], "weights": weights}
+    words = [model.tokenizer.decode([x]) for x in ids]
+    return {"words": words, "weights": [of.tolist() for of in rows]}
 
 
 def best(runs: list[dict], name: str, number: int) -> list[Head]:
@@ -171,12 +172,14 @@ def measure() -> dict[str, Any]:
 
     for seed, (run, text) in enumerate(zip(runs, texts, strict=True)):
         run |= results.once("circuit", SETTINGS, str(seed), lambda text=text: of_text(text))
-    return {
+    figures = {
         "watched": watched,
         "previous": previous,
         "sentence": of_sentence(model, watch, [previous, watched[0]]),
         "runs": runs,
     }
+    # four digits are enough for a figure
+    return json.loads(json.dumps(figures), parse_float=lambda x: round(float(x), 4))
 
 
 def table(figures: dict) -> list[str]:

@@ -367,20 +367,20 @@ for layer, head in best(previous, 3):
 guess = None  # a score, from 0 to 1
 
 # %% tags=["once"]
-table = {}
-for without in ([], [(17, 1)], [(12, 2)], found):
-    weights_without, loss = read(tokens, without)
-    after = induction_score(weights_without, tokens)
-    table[str(without)] = [round(after[i - 1, j - 1].item(), 2) for i, j in found]
-    print(f"{without or 'nobody'!s:16}", table[str(without)], f"second copy {loss[26:].mean():.1f}")
-reveal(guess, table["[(17, 1)]"][0])
+left = {}
+for name, heads in {"nobody": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the five": found}.items():
+    weights_left, loss = read(tokens, heads)
+    after = induction_score(weights_left, tokens)
+    left[name] = [round(after[layer - 1, head - 1].item(), 2) for layer, head in found]
+    print(f"silent: {name:9}", left[name], f"second copy {loss[26:].mean():.1f} nats")
+reveal(guess, left["17.1"][0])
 
 # %% tags=["once", "hide-input"]
 cut, _ = read(tokens, [(17, 1)])
 pictures.blinded(weights[16, 0], weights[18, 6], cut[18, 6])
 
 # %% [markdown]
-# Five heads go blind, and the model cannot say the list any more. Take the next best previous-token head instead, and nothing happens. You have cut a **circuit**: heads in two layers do together what none can do alone.
+# Five heads go blind, and the model cannot say the list any more. Take the next best previous-token head instead, and nothing happens. You have cut a **circuit**: heads in three layers do together what none can do alone.
 #
 # Does any other head matter as much? Here each of the 270 is switched off in turn, on three lists:
 
