@@ -448,7 +448,7 @@ pictures.heads_by_layer(kept["runs"], kept["previous"])
 pictures.keys_and_queries(kept["runs"], kept["watched"])
 
 # %% [markdown]
-# So a circuit that fits into 34 numbers a token, and that two small layers grow in a minute, is at work in a model of 135 million parameters. Olsson et al. 2022 think that induction heads do most of what large language models learn from their context; they call their evidence for models of this size "preliminary and indirect" (reported).
+# So a circuit that fits into 34 numbers a token, and that two small layers grow in a minute, is at work in a model of 135 million parameters. Olsson et al. 2022 give "preliminary and indirect evidence" that such heads do most of what large language models learn from their context (reported).
 
 # %% [markdown]
 # ## What to remember

@@ -50,7 +50,7 @@ def test_answers_on_a_line_are_told_by_their_distance(said):
         (pictures.circuit, "before me: A"),
         (lambda: pictures.one_of_all(RUNS, WATCHED), "Without layer 17, head 1 it is"),
         (lambda: pictures.keys_and_queries(RUNS, WATCHED), "keys miss head 17.1: 0."),
-        (lambda: pictures.heads_by_layer(RUNS, KEPT["previous"]), "5 are over 0.5"),
+        (lambda: pictures.heads_by_layer(RUNS, KEPT["previous"]), "7 are over 0.5"),
     ],
 )
 def test_every_picture_has_its_finding_in_words(said, draw, needed):

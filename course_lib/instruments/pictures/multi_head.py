@@ -163,7 +163,7 @@ def blinded(previous: Tensor, induction: Tensor, without: Tensor) -> None:
     length = len(previous) // 2
     for ax, weights in zip(panels, (previous, induction, without), strict=True):
         # a root, so that small weights are seen
-        ax.imshow(weights.sqrt(), vmin=0, vmax=1)
+        ax.imshow(weights.sqrt().numpy(), vmin=0, vmax=1)
         ax.axhline(length + 0.5, color="white", linewidth=0.6, linestyle=":")
         ax.axvline(length + 0.5, color="white", linewidth=0.6, linestyle=":")
         ax.set(xticks=[], yticks=[], xlabel="key")
