@@ -23,48 +23,52 @@ SEEDS = (0, 1, 2)
 LENGTH = 25  # of random tokens, read twice
 COMMON = (1000, 10_000)  # their numbers: common tokens, no single bytes
 WATCHED = 5  # induction heads, the best on average
+BACK = (1, 2, 3)  # tokens by which the previous-token head is made to look back
 SENTENCE = "Mr and Mrs Dursley lived here. Mr and Mrs Dursley slept"
-SETTINGS = [LENGTH, COMMON, WATCHED, SENTENCE]
+SETTINGS = [LENGTH, COMMON, WATCHED, BACK, SENTENCE]
 
 Head = tuple[int, int]  # layer and head, from 1
+Changes = dict[Head, Tensor | float]  # weights that heads use in place of theirs; 0 silences one
 ALL = [(layer, head) for layer in range(1, 1 + smollm2.LAYERS) for head in range(1, 10)]
 
 
 class Watch:
-    """A rule for grouped queries that keeps its weights, and lets silent heads return 0."""
+    """A rule for grouped queries that keeps its weights, and gives some heads others to use."""
 
     def __init__(self):
-        self.layer, self.silent = 0, list[Head]()
+        self.layer, self.changes = 0, Changes()
         self.weights: dict[int, Tensor] = {}
 
-    def begin(self, layer: int, silent: Collection[Head]) -> None:
+    def begin(self, layer: int, changes: Changes) -> None:
         """Expect a call for each layer, from this one on."""
-        self.layer, self.silent, self.weights = layer - 1, [*silent], {}
+        self.layer, self.changes, self.weights = layer - 1, changes, {}
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend."""
         self.layer += 1
         k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], dim=-3) for x in (k, v))
         self.weights[self.layer] = softmax(dot_scores(q, k) / q.shape[-1] ** 0.5, mask)
-        found = self.weights[self.layer] @ v
-        found[..., [head - 1 for layer, head in self.silent if layer == self.layer], :, :] = 0
-        return found
+        used = self.weights[self.layer].clone()
+        for (layer, head), weights in self.changes.items():
+            if layer == self.layer:
+                used[..., head - 1, :, :] = weights
+        return used @ v
 
 
 class Reading:
-    """What SmolLM2 does with one text, as it is and while some heads are silent."""
+    """What SmolLM2 does with one text, as it is and while some heads use other weights."""
 
     def __init__(self, model: smollm2.SmolLM2, watch: Watch, tokens: Tensor):
         self.model, self.watch, self.tokens = model, watch, tokens
         self.inputs = [model.words(tokens)]  # of each block
         self.weights: dict[int, Tensor] = {}
-        self.loss = self.without([])
+        self.loss = self.run({})
         self.weights = watch.weights
 
-    def without(self, silent: Collection[Head]) -> Tensor:
+    def run(self, changes: Changes) -> Tensor:
         """Return the loss of each next token; the weights are the watch's."""
-        first = min((layer for layer, _ in silent), default=1)
-        self.watch.begin(first, silent)
+        first = min((layer for layer, _ in changes), default=1)
+        self.watch.begin(first, changes)
         for rule in self.model.rules:
             rule.places = torch.arange(len(self.tokens))
         x, mask = self.inputs[first - 1], causal_mask(len(self.tokens))
@@ -105,7 +109,7 @@ def whole(reading: Reading) -> dict[str, Any]:
 
 def silenced(reading: Reading, heads: Collection[Head], watched: Collection[Head]) -> dict:
     """Return the induction scores of the watched heads, and the loss, without some heads."""
-    loss = reading.without(heads)
+    loss = reading.run(dict.fromkeys(heads, 0.0))
     return {"scores": reading.scores(watched), **of_copies(loss)}
 
 
@@ -129,12 +133,28 @@ def seen_by(side: str, reading: Reading, head: Head, watched: Collection[Head]) 
 
         return swapped
 
-    for make, silent in ((keep, [head]), (swap, [])):
+    for make, changes in ((keep, {head: 0.0}), (swap, {})):
         hooks = [x.register_forward_pre_hook(make(i)) for i, x in attentions.items()]
-        reading.without(silent)
+        reading.run(changes)
         for hook in hooks:
             hook.remove()
     return reading.scores(watched)
+
+
+def turned(reading: Reading, head: Head, back: int, watched: Collection[Head]) -> dict[str, Any]:
+    """Return where the watched heads look when a head looks back by so many tokens.
+
+    Their weights in the second copy are on what followed in the first one after 1, 2 or 3 tokens.
+    """
+    n = len(reading.tokens)
+    loss = reading.run({head: torch.eye(n).roll(back, 0).tril()})
+    weights = [reading.watch.weights[i][j - 1] for i, j in watched]
+    # the first tokens of the second copy may not have met so much yet
+    lines = {x: [of.diagonal(x - LENGTH)[x + 1 :] for of in weights] for x in (1, 2, 3)}
+    return {
+        "after": {str(x): [line.mean().item() for line in of] for x, of in lines.items()},
+        **of_copies(loss),
+    }
 
 
 def of_sentence(model: smollm2.SmolLM2, watch: Watch, heads: Collection[Head]) -> dict[str, Any]:
@@ -168,6 +188,7 @@ def measure() -> dict[str, Any]:
             "without the watched": silenced(reading, watched, watched),
             "keys": seen_by("keys", reading, previous, watched),
             "queries": seen_by("queries", reading, previous, watched),
+            "turned": [turned(reading, previous, back, watched) for back in BACK],
         }
 
     for seed, (run, text) in enumerate(zip(runs, texts, strict=True)):
@@ -197,6 +218,9 @@ def table(figures: dict) -> list[str]:
         lines += [row(f"without {head}", x["scores"], x["second"]) for head, x in costly[:8]]
         last = run["without the watched"]
         lines.append(row("without the watched", last["scores"], last["second"]))
+        for back, of in zip(BACK, run["turned"], strict=True):
+            after = {x: [round(y, 2) for y in line] for x, line in of["after"].items()}
+            lines.append(f"looks {back} back: {after}, second {of['second']:.2f}")
         for side in ("keys", "queries"):
             lines.append(f"{side:24}" + "".join(f"{x:6.2f}" for x in run[side]))
     return lines

@@ -74,14 +74,10 @@ check("multi_head/split_heads", split_heads)
 split_heads = mine("multi_head/split_heads")
 
 # %% [markdown]
-# **Does `q.reshape(3, 5, 4)` do the same as your function, for five tokens of twelve columns and three heads?** Its shape is right.
-
-# %%
-guess = None  # True or False
+# Why not `q.reshape(3, 5, 4)`, for five tokens of twelve columns and three heads? The shape is the same. Here is head 1:
 
 # %% tags=["nbval-check-output"]
 q = torch.arange(60.0).reshape(5, 12)
-reveal(guess, torch.equal(q.reshape(3, 5, 4), split_heads(q, 3)))
 print("reshape: ", q.reshape(3, 5, 4)[0].tolist())
 print("split:   ", split_heads(q, 3)[0].tolist())
 
@@ -273,27 +269,26 @@ needs("smollm2")
 from course_lib.pretrained import smollm2
 
 # %% [markdown]
-# The model attends by *your* softmax and *your* scores. The rule below keeps each layer's weights, and lets the heads in `silent` return 0. Three heads of queries share one head of keys and values: **grouped queries**, lesson 09.
+# The model attends by *your* softmax and *your* scores. The rule below keeps each layer's weights, and lets you put others in their place. Three heads of queries share one head of keys and values: **grouped queries**, lesson 09.
 
 # %%
-seen, silent = [], set()
+seen, changes = [], {}
 
 
 def rule(q, k, v, mask=None):
     k, v = (x.repeat_interleave(3, dim=-3) for x in (k, v))
     weights = softmax(dot_scores(q, k) / q.shape[-1] ** 0.5, mask)
+    for (layer, head), others in changes.items():
+        if layer == len(seen) + 1:
+            weights[..., head - 1, :, :] = others
     seen.append(weights)
-    found = weights @ v
-    for layer, head in silent:
-        if layer == len(seen):
-            found[..., head - 1, :, :] = 0
-    return found
+    return weights @ v
 
 
 # %%
-def read(tokens, without=()):
+def read(tokens, changed=()):
     """Return all weights, (layer, head, query, key), and the loss of each next token."""
-    seen.clear(), silent.clear(), silent.update(without)
+    seen.clear(), changes.clear(), changes.update(changed)
     with torch.no_grad():
         logits = model(tokens)
     return torch.stack(seen), F.cross_entropy(logits[:-1], tokens[1:], reduction="none")
@@ -340,7 +335,6 @@ scores = induction_score(weights, tokens)
 found = best(scores, 5)
 for layer, head in found:
     print(f"layer {layer}, head {head}: {scores[layer - 1, head - 1]:.2f}")
-print("median of the 270 heads:", round(scores.median().item(), 3))
 
 # %% [markdown]
 # There they are, in two neighbouring layers. The first one is the orange head of our first picture.
@@ -361,7 +355,7 @@ for layer, head in best(previous, 3):
     print(f"layer {layer}, head {head}: {previous[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# The best one is right below, in layer 17: the blue head. Now let it return 0, and leave the other heads alone. **What is the orange head's induction score then?**
+# The best one is right below, in layer 17: the blue head. Now give it no weight at all, so that it returns 0, and leave the other heads alone. **What is the orange head's induction score then?**
 
 # %%
 guess = None  # a score, from 0 to 1
@@ -369,20 +363,34 @@ guess = None  # a score, from 0 to 1
 # %% tags=["once"]
 left = {}
 for name, heads in {"nobody": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the five": found}.items():
-    weights_left, loss = read(tokens, heads)
-    after = induction_score(weights_left, tokens)
-    left[name] = [round(after[layer - 1, head - 1].item(), 2) for layer, head in found]
+    after, loss = read(tokens, dict.fromkeys(heads, 0))
+    scores = induction_score(after, tokens)
+    left[name] = [round(scores[layer - 1, head - 1].item(), 2) for layer, head in found]
     print(f"silent: {name:9}", left[name], f"second copy {loss[26:].mean():.1f} nats")
 reveal(guess, left["17.1"][0])
 
+# %% [markdown]
+# Five heads go blind, and the model cannot say the list any more. Silence the next best previous-token head, 12.2, and they see as before. You have cut a **circuit**: heads in several layers do together what none can do alone.
+#
+# Is it really the note? Then you can forge it. Let the blue head look *two* tokens back in place of one. *B*'s note then names the token before *A*. **Where does the orange head look from A, now?**
+
+# %%
+guess = None  # at so many tokens behind the first A: 1 is B
+
+# %% tags=["once"]
+silent, _ = read(tokens, {(17, 1): 0})
+turned, _ = read(tokens, {(17, 1): torch.eye(len(tokens)).roll(2, dims=0).tril()})
+lines = [turned[18, 6].diagonal(further - 25)[4:].mean().item() for further in (1, 2, 3)]
+print("weight 1, 2, 3 tokens behind:", [round(x, 2) for x in lines])
+reveal(guess, 1 + lines.index(max(lines)))
+
 # %% tags=["once", "hide-input"]
-cut, _ = read(tokens, [(17, 1)])
-pictures.blinded(weights[16, 0], weights[18, 6], cut[18, 6])
+pictures.steered(weights[18, 6], silent[18, 6], turned[18, 6])
 
 # %% [markdown]
-# Five heads go blind, and the model cannot say the list any more. Take the next best previous-token head instead, and nothing happens. You have cut a **circuit**: heads in three layers do together what none can do alone.
+# The line moves by one token, and stays as bright. The orange head believes the note.
 #
-# Does any other head matter as much? Here each of the 270 is switched off in turn, on three lists:
+# Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists:
 
 # %% tags=["hide-input"]
 kept = results.load("circuit")["figures"]
@@ -390,11 +398,6 @@ pictures.one_of_all(kept["runs"], kept["watched"])
 
 # %% [markdown]
 # Two heads of the first layers take a third of the scores away. No other head comes near.
-#
-# And the note is where the drawing has it, in the *keys*. Let only the keys of layers 18 and 19 miss what head 17.1 wrote, and the five are as blind as before. Let only their queries miss it, and they see.
-
-# %% tags=["hide-input"]
-pictures.keys_and_queries(kept["runs"], kept["watched"])
 
 # %%
 needs()
@@ -422,12 +425,7 @@ needs()
 # 8 × 10 × 64, 8 × 10 × 10, 10 × 512.
 # </details>
 #
-# <details><summary>2. Why is the mask given an axis of size 1 for the heads, and not one mask for each head?</summary>
-#
-# What a token may see does not depend on the head. An axis of size 1 is broadcast to all heads, without a copy.
-# </details>
-#
-# <details><summary>3. Why can a model with one layer of attention not have this circuit?</summary>
+# <details><summary>2. Why can a model with one layer of attention not have this circuit?</summary>
 #
 # The induction head's keys must hold what the previous-token head wrote. In one layer all heads read the same input, before any of them has written.
 # </details>

@@ -56,3 +56,11 @@ def test_its_work_is_in_the_keys_and_not_in_the_queries(run):
     for keys, queries, before in zip(run["keys"], run["queries"], whole(run), strict=True):
         assert keys < 0.45 * before
         assert queries > 0.85 * before
+
+
+def test_where_it_looks_steers_where_they_look(run):
+    for back, of in zip((1, 2, 3), run["turned"], strict=True):
+        for head in range(3):
+            weights = {x: after[head] for x, after in of["after"].items()}
+            assert weights.pop(str(back)) > 0.6
+            assert max(weights.values()) < 0.1

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=induction_score,
     lesson="06",
     title="A score for induction heads",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     hints=(
         "Write down a text of four tokens in which one occurs twice, and draw its square of "

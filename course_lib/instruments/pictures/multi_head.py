@@ -152,31 +152,31 @@ def line_and_cloud(wanted: Tensor, answers: Mapping[str, Tensor]) -> None:
     )
 
 
-def blinded(previous: Tensor, induction: Tensor, without: Tensor) -> None:
-    """Show maps of weights (n, n) for a list that is read twice, after one first token.
+def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
+    """Show head 19.7's weights (n, n) on a list that is read twice, after one first token.
 
-    They are head 17.1's, head 19.7's, and head 19.7's without head 17.1.
+    As they are, while head 17.1 is silent, and while it looks two tokens back.
     """
-    title = "Switch off one head, and another one goes blind"
-    names = ["head 17.1", "head 19.7", "head 19.7 without head 17.1"]
+    title = "Silence head 17.1, and head 19.7 goes blind; turn it, and the line moves by a token"
+    names = ["as it is", "head 17.1 silent", "head 17.1 looks two back"]
     figure, panels = plots.panels(title, names, size=(8, 3.1))
-    length = len(previous) // 2
-    for ax, weights in zip(panels, (previous, induction, without), strict=True):
+    length = len(whole) // 2
+    for ax, weights in zip(panels, (whole, silent, turned), strict=True):
         # a root, so that small weights are seen
-        ax.imshow(weights.sqrt().numpy(), vmin=0, vmax=1)
-        ax.axhline(length + 0.5, color="white", linewidth=0.6, linestyle=":")
-        ax.axvline(length + 0.5, color="white", linewidth=0.6, linestyle=":")
-        ax.set(xticks=[], yticks=[], xlabel="key")
-    panels[0].set(ylabel="query\nsecond copy    first copy")
-    before = previous.diagonal(-1).mean()
-    # the first of them has no copy yet
-    followed = [x.diagonal(1 - length)[2:].mean() for x in (induction, without)]
+        ax.imshow(weights[length + 1 :, : length + 1].sqrt().numpy(), vmin=0, vmax=1)
+        ax.plot([2, length], [0, length - 2], ":", color="white", linewidth=0.8)
+        ax.set(xticks=[], yticks=[], xlabel="key: first copy")
+    panels[0].set(ylabel="query: second copy")
+    one, two = (
+        [x.diagonal(further - length)[4:].mean() for x in (whole, silent, turned)]
+        for further in (1, 2)
+    )
     plots.show(
         figure,
-        "Three maps of weights, queries by keys. Head 17.1 has a bright line just left of the "
-        f"diagonal, {before:.2f} on average. Head 19.7 has one in the second copy alone, at what "
-        f"followed in the first: {followed[0]:.2f}. Without head 17.1 that line is nearly gone: "
-        f"{followed[1]:.2f}.",
+        "Three maps of head 19.7's weights, queries of the second copy by keys of the first. A "
+        f"dotted line marks what followed the same token; its mean weight is {one[0]:.2f}. While "
+        f"head 17.1 is silent it is {one[1]:.2f}. While that head looks two tokens back, it is "
+        f"{one[2]:.2f}, and a bright line of {two[2]:.2f} is one token further.",
     )
 
 
