@@ -77,6 +77,7 @@ class Reading:
             if not self.weights:
                 self.inputs.append(x)
         logits = self.model.scores(self.model.last_norm(x))
+        self.said = logits.argmax(-1)
         return F.cross_entropy(logits[:-1], self.tokens[1:], reduction="none")
 
     def scores(self, heads: Collection[Head]) -> list[float]:
@@ -144,14 +145,20 @@ def seen_by(side: str, reading: Reading, head: Head, watched: Collection[Head]) 
 def turned(reading: Reading, head: Head, back: int, watched: Collection[Head]) -> dict[str, Any]:
     """Return where the watched heads look when a head looks back by so many tokens.
 
-    Their weights in the second copy are on what followed in the first one after 1, 2 or 3 tokens.
+    Their weights in the second copy are on what followed in the first one after 1, 2 or 3 tokens;
+    and the model says those tokens in so large a share of cases.
     """
     n = len(reading.tokens)
     loss = reading.run({head: torch.eye(n).roll(back, 0).tril()})
     weights = [reading.watch.weights[i][j - 1] for i, j in watched]
     # the first tokens of the second copy may not have met so much yet
     lines = {x: [of.diagonal(x - LENGTH)[x + 1 :] for of in weights] for x in (1, 2, 3)}
+    says = {
+        str(x): (reading.said[LENGTH + 1 : -x] == reading.tokens[LENGTH + 1 + x :]).float().mean()
+        for x in (1, 2, 3)
+    }
     return {
+        "says": {x: share.item() for x, share in says.items()},
         "after": {str(x): [line.mean().item() for line in of] for x, of in lines.items()},
         **of_copies(loss),
     }
@@ -220,7 +227,9 @@ def table(figures: dict) -> list[str]:
         lines.append(row("without the watched", last["scores"], last["second"]))
         for back, of in zip(BACK, run["turned"], strict=True):
             after = {x: [round(y, 2) for y in line] for x, line in of["after"].items()}
-            lines.append(f"looks {back} back: {after}, second {of['second']:.2f}")
+            lines.append(
+                f"looks {back} back: {after}, says {of['says']}, second {of['second']:.2f}"
+            )
         for side in ("keys", "queries"):
             lines.append(f"{side:24}" + "".join(f"{x:6.2f}" for x in run[side]))
     return lines

@@ -29,7 +29,7 @@ SEED = 0  # another seed trains other models
 pictures.two_heads(**results.load("circuit")["figures"]["sentence"])
 
 # %% [markdown]
-# You will build the layer that holds such heads, and train it. Then you find the orange head with a score of your own, and switch the *blue* one off. Watch the orange one.
+# You will build the layer that holds such heads, and train it. Then you find the orange head with a score of your own, and switch the *blue* one off.
 
 # %%
 softmax = mine("attention/softmax")
@@ -54,7 +54,7 @@ pictures.mixtures()
 #
 # $$\underset{d_{model} \times h d_k}{W_Q} = [\,W_Q^1 \mid \dots \mid W_Q^h\,] \qquad\Rightarrow\qquad X W_Q = [\,X W_Q^1 \mid \dots \mid X W_Q^h\,] = [\,Q^1 \mid \dots \mid Q^h\,]$$
 #
-# What is left is to cut the columns, and to make each head a batch of its own. Then one call of attention serves all heads.
+# What is left is to cut the columns, and to make each head a batch of its own.
 
 # %% tags=["hide-input"]
 pictures.split()
@@ -89,8 +89,6 @@ print("split:   ", split_heads(q, 3)[0].tolist())
 def merge_heads(x):
     return torch.cat(x.unbind(-3), dim=-1)
 
-
-assert torch.equal(merge_heads(split_heads(q, 3)), q)
 
 # %% [markdown]
 # ## The layer
@@ -127,7 +125,7 @@ drawings.transformer(
 )
 
 # %% [markdown]
-# You have built all three attention layers of the Transformer. They differ in where queries, keys and values come from, and in the mask.
+# All three attention layers of the Transformer are yours now. They differ in where queries, keys and values come from, and in the mask.
 #
 # ## Your layer at work
 #
@@ -164,7 +162,7 @@ pictures.line_and_cloud(wanted[:50], {name: answer[:50] for name, answer in answ
 #
 # ## One line is wrong
 #
-# Here is the layer again, as one function without biases and mask. All shapes are right, it trains, and with one head it is correct. Find the line.
+# Here is the layer as one function, without biases and mask. All shapes are right, it trains, and with one head it is correct. Find the line.
 
 # %%
 # exercise: multi_head/mend
@@ -178,7 +176,7 @@ attend_in_heads = mine("multi_head/mend")
 # %% [markdown]
 # ## Two heads, set by hand
 #
-# Training found two heads that fetch. Can you write some down? Set four matrices so that two heads return both numbers, in order. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
+# Training found two heads that fetch. Set four matrices so that two heads return both numbers, in order. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
 
 # %%
 # exercise: multi_head/by_hand
@@ -212,7 +210,6 @@ q, k = (torch.randn(500, n, 64, generator=generator) for n in (1, 16))
 scores = dot_scores(q, k)
 whole, divided = (softmax(x).amax(-1).mean().item() for x in (scores, scores / 64**0.5))
 print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, even {1 / 16:.2f}")
-assert whole > 0.75 and divided < 0.35
 
 # %% [markdown]
 # > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
@@ -253,7 +250,7 @@ claim = "one head says fewer than 0.7 of the letters rightly, two heads more tha
 training.expect(claim, right[1] < 0.7 and right[2] > 0.95, right, *blocks.values())
 
 # %% [markdown]
-# Your block with two heads answers all tokens at once. With one head it says one of the two letters, mostly. ONEHEAD
+# With two heads your block answers all tokens at once. With one head it is right about half the time.
 #
 # In the paper's translation model eight heads beat one by 0.9 BLEU, and 32 narrow ones fell behind again (Vaswani et al. 2017, table 3).
 
@@ -287,11 +284,16 @@ def rule(q, k, v, mask=None):
 
 # %%
 def read(tokens, changed=()):
-    """Return all weights, (layer, head, query, key), and the loss of each next token."""
+    """Return all weights, (layer, head, query, key), and the logits of each next token."""
     seen.clear(), changes.clear(), changes.update(changed)
     with torch.no_grad():
         logits = model(tokens)
-    return torch.stack(seen), F.cross_entropy(logits[:-1], tokens[1:], reduction="none")
+    return torch.stack(seen), logits
+
+
+def loss_on_second(logits):
+    # nothing foretells where the second copy begins
+    return F.cross_entropy(logits[26:-1], tokens[27:]).item()
 
 
 # %% tags=["once"]
@@ -301,10 +303,9 @@ tokens = torch.cat([torch.tensor([0]), copy, copy])  # 0 begins a text
 print(model.tokenizer.decode(copy.tolist()))
 
 # %% tags=["once"]
-weights, loss = read(tokens)
-# nothing foretells where the second copy begins
-first, second = loss[:25].mean().item(), loss[26:].mean().item()
-print(f"loss: first copy {first:.1f} nats, second copy {second:.1f}")
+weights, logits = read(tokens)
+print(f"loss on the first copy: {F.cross_entropy(logits[:25], tokens[1:26]):.1f} nats")
+print(f"loss on the second copy: {loss_on_second(logits):.1f} nats")
 
 # %% [markdown]
 # It reads the list once, and can say it again. No parameter has stored this list, so something looks back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
@@ -363,23 +364,23 @@ guess = None  # a score, from 0 to 1
 # %% tags=["once"]
 left = {}
 for name, heads in {"nobody": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the five": found}.items():
-    after, loss = read(tokens, dict.fromkeys(heads, 0))
+    after, logits = read(tokens, dict.fromkeys(heads, 0))
     scores = induction_score(after, tokens)
     left[name] = [round(scores[layer - 1, head - 1].item(), 2) for layer, head in found]
-    print(f"silent: {name:9}", left[name], f"second copy {loss[26:].mean():.1f} nats")
+    print(f"silent: {name:9}", left[name], f"second copy {loss_on_second(logits):.1f} nats")
 reveal(guess, left["17.1"][0])
 
 # %% [markdown]
 # Five heads go blind, and the model cannot say the list any more. Silence the next best previous-token head, 12.2, and they see as before. You have cut a **circuit**: heads in several layers do together what none can do alone.
 #
-# Is it really the note? Then you can forge it. Let the blue head look *two* tokens back in place of one. *B*'s note then names the token before *A*. **Where does the orange head look from A, now?**
+# Is it really the note? Then you can forge it. Let the blue head look *two* tokens back. **Where does the orange head look from A, now?**
 
 # %%
 guess = None  # at so many tokens behind the first A: 1 is B
 
 # %% tags=["once"]
 silent, _ = read(tokens, {(17, 1): 0})
-turned, _ = read(tokens, {(17, 1): torch.eye(len(tokens)).roll(2, dims=0).tril()})
+turned, logits = read(tokens, {(17, 1): torch.eye(len(tokens)).roll(2, dims=0).tril()})
 lines = [turned[18, 6].diagonal(further - 25)[4:].mean().item() for further in (1, 2, 3)]
 print("weight 1, 2, 3 tokens behind:", [round(x, 2) for x in lines])
 reveal(guess, 1 + lines.index(max(lines)))
@@ -388,8 +389,14 @@ reveal(guess, 1 + lines.index(max(lines)))
 pictures.steered(weights[18, 6], silent[18, 6], turned[18, 6])
 
 # %% [markdown]
-# The line moves by one token, and stays as bright. The orange head believes the note.
-#
+# The line moves by one token, and stays as bright: the orange head believes the note. And the model says what that head brings. After *A* it no longer says *B*. It says the token behind *B*:
+
+# %% tags=["once"]
+for name, further in {"B": 1, "the token behind B": 2}.items():
+    right = logits[26:-further].argmax(-1) == tokens[26 + further :]
+    print(f"after A it says {name}: {right.float().mean():.0%}")
+
+# %% [markdown]
 # Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists:
 
 # %% tags=["hide-input"]
@@ -403,7 +410,7 @@ pictures.one_of_all(kept["runs"], kept["watched"])
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads. One head returns one mixture. Several heads have a job each, and a later layer builds on what an earlier one has found. [Two layers are enough](explorations/07_induction_heads.ipynb) for this circuit: an exploration of the next lesson sets it by hand, and trains a model that grows it.
+# That is why a token looks in several heads. Each has a job, and a later layer builds on what an earlier one has found. [Two layers are enough](explorations/07_induction_heads.ipynb) for this circuit: an exploration of the next lesson sets it by hand, and trains a model that grows it.
 
 # %% [markdown]
 # ## What to remember
@@ -441,6 +448,6 @@ needs()
 # %% [markdown]
 # ## Next, and further reading
 #
-# Your block added each layer's output to its input. Lesson 07 explains why, and what keeps a deep stack of such blocks trainable. Three explorations: [what heads cost](explorations/06_costs.ipynb), [how large scores are at the start](explorations/06_initial_weights.ipynb), and [whether a head can be left out](explorations/06_pruning.ipynb).
+# Your block added each layer's output to its input. Lesson 07 explains why. Three explorations: [what heads cost](explorations/06_costs.ipynb), [how large scores are at the start](explorations/06_initial_weights.ipynb), and [whether a head can be left out](explorations/06_pruning.ipynb).
 #
 # Vaswani et al. 2017, sections 3.2.1 and 3.2.2, table 3; Elhage et al. 2021 and Olsson et al. 2022 (induction heads); Voita et al. 2019 and Clark et al. 2019 (heads with grammatical roles). Titles and links: REFERENCES.md. Lectures L1 to L5: TOPICS.md.

@@ -64,3 +64,8 @@ def test_where_it_looks_steers_where_they_look(run):
             weights = {x: after[head] for x, after in of["after"].items()}
             assert weights.pop(str(back)) > 0.6
             assert max(weights.values()) < 0.1
+        assert max(of["says"], key=of["says"].get) == str(back)
+    one, two, _ = (of["says"] for of in run["turned"])
+    assert one["1"] > 0.7
+    assert two["1"] < 0.05
+    assert two["2"] > 0.35
