@@ -1,8 +1,9 @@
 """What stays of a notebook when it is built again: the outputs of cells that have not changed.
 
 A model that is trained on another processor ends elsewhere, and a picture of it has other bytes. So
-a cell keeps its output as long as its code is the same, the results that it loads, and the cells
-that it stands on: those that have last bound, or changed, a name that it reads.
+a cell keeps its output as long as its code is the same (comments and docstrings compute nothing),
+the results that it loads, and the cells that it stands on: those that have last bound, or changed,
+a name that it reads.
 """
 
 import ast
@@ -22,6 +23,7 @@ from nbformat.v4 import new_output
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import load
+from course_lib.checking.mended import without_texts
 from course_lib.checking.notebook.statements import IMPORTS, statements
 from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
@@ -114,7 +116,7 @@ def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
             read |= new
             left += new
         stands_on = sorted((name, last[name]) for name in read & last.keys())
-        whole = repr((cell.source, cell.metadata.get("results"), stands_on))
+        whole = repr((without_texts(cell.source), cell.metadata.get("results"), stands_on))
         digest = hashlib.sha256(whole.encode()).hexdigest()
         for statement in found:
             value = getattr(statement.node, "value", None)

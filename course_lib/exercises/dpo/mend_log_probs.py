@@ -8,7 +8,7 @@ from course_lib.dpo import answer_log_probs
 
 exercise = Exercise(
     reference=answer_log_probs,
-    lesson="17",
+    lesson="17_preferences",
     title="Find the bug: an answer less likely the longer its prompt",
     minutes=6,
     difficulty=2,
@@ -20,6 +20,11 @@ exercise = Exercise(
         "Which token is looked up at a place without a target, and what should that place bring to "
         "the sum?",
     ),
+    clauses={
+        "A target of -100 is none": "mean_over_places",
+        "has the sum 0": "a row without a target",
+        "Scores are logits": "scores_added",
+    },
 )
 
 
