@@ -40,7 +40,7 @@ causal_mask = mine("masks/causal")
 # %% [markdown]
 # ## One head, one mixture
 #
-# What does a single head lack? In lesson 03 each token wanted the number of one other token. Now let it want the numbers of *two*, in order. One head can look at both at once, but what it hands over is one mixture. Nobody can tell the two numbers from their mean.
+# What does a single head lack? In lesson 03 each token wanted the number of one other token. Now let it want the numbers of *two*, in order. One head can look at both, but it hands over one mixture, and nobody can tell two numbers from their mean.
 
 # %% tags=["hide-input"]
 pictures.mixtures()
@@ -82,7 +82,7 @@ print("reshape: ", q.reshape(3, 5, 4)[0].tolist())
 print("split:   ", split_heads(q, 3)[0].tolist())
 
 # %% [markdown]
-# Reshape alone gives head 1 all of token 1, most of token 2, and nothing of the last tokens. It raises no error: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again, a row for each token:
+# Reshape gives head 1 all of token 1, and nothing of the last ones. It raises no error: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again:
 
 
 # %%
@@ -188,7 +188,7 @@ check("multi_head/by_hand", pair_weights)
 pair_weights = mine("multi_head/by_hand")
 
 # %% [markdown]
-# Your matrices in the function that you have mended, on the same 10,000 tokens:
+# Your matrices in the function that you have mended:
 
 # %%
 _, tokens, wanted = pointers.several(2000, generator=torch.Generator().manual_seed(1))
@@ -308,7 +308,7 @@ print(f"loss on the first copy: {F.cross_entropy(logits[:25], tokens[1:26]):.1f}
 print(f"loss on the second copy: {loss_on_second(logits):.1f} nats")
 
 # %% [markdown]
-# It reads the list once, and can say it again. No parameter has stored this list, so something looks back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
+# After one reading it can say the list. No parameter has stored it, so something looks back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
 #
 # ## Your score finds them
 #
@@ -338,7 +338,7 @@ for layer, head in found:
     print(f"layer {layer}, head {head}: {scores[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# There they are, in two neighbouring layers. The first one is the orange head of our first picture.
+# There they are, in two neighbouring layers. The first one is the orange head.
 #
 # ## How does it know?
 #
@@ -404,7 +404,7 @@ kept = results.load("circuit")["figures"]
 pictures.one_of_all(kept["runs"], kept["watched"])
 
 # %% [markdown]
-# Two heads of the first layers take a third of the scores away. No other head comes near.
+# Two early heads take a third of the scores away. No other head comes near.
 
 # %%
 needs()
@@ -427,7 +427,7 @@ needs()
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. n = 10 tokens, d_model = 512, 8 heads. What are the shapes of the queries after splitting, of the weights, and of the merged result?</summary>
+# <details><summary>1. n = 10 tokens, d_model = 512, 8 heads: what are the shapes of the split queries, the weights, and the merged result?</summary>
 #
 # 8 × 10 × 64, 8 × 10 × 10, 10 × 512.
 # </details>
