@@ -216,7 +216,7 @@ print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, eve
 #
 # ## In a whole block
 #
-# In a real block each layer's output is added to its input (the **residual connection**, lesson 07), and a feed-forward network follows. Here is one around your layer. Now the numbers are letters: each of 16 tokens must say the letters of two others.
+# In a real block each layer's output is added to its input (the **residual connection**, lesson 07), and a feed-forward network follows. Here is one around your layer. Now each of 16 tokens must say the *letters* of two others.
 
 
 # %%
@@ -371,7 +371,7 @@ for name, heads in {"nobody": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the fiv
 reveal(guess, left["17.1"][0])
 
 # %% [markdown]
-# Five heads go blind, and the model cannot say the list any more. Silence the next best previous-token head, 12.2, and they see as before. You have cut a **circuit**: heads in several layers do together what none can do alone.
+# Five heads go blind, and the model cannot say the list any more. Silence the next best one, 12.2, and they see as before. You have cut a **circuit**: heads in several layers do together what none can do alone.
 #
 # Is it really the note? Then you can forge it. Let the blue head look *two* tokens back. **Where does the orange head look from A, now?**
 

@@ -30,7 +30,7 @@ def test_two_heads_name_each_look_that_is_drawn(said):
 def test_a_head_that_is_steered_is_told_by_its_weights(said):
     whole, turned = torch.zeros(2, 21, 21)
     whole[range(12, 21), range(3, 12)] = 0.9
-    turned[range(12, 20), range(4, 12)] = 0.8
+    turned[range(12, 21), range(4, 13)] = 0.8
     pictures.steered(whole, whole / 9, turned)
     assert "0.90. While head 17.1 is silent it is 0.10" in said[0]
     assert "a bright line of 0.80 is one token further" in said[0]
