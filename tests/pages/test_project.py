@@ -23,7 +23,7 @@ ORDER = [
     ["self_attention"],
     ["positions"],
     ["feed_forward", "masks"],
-    ["multi_head"],
+    ["multi_head", "head_scores"],
     ["add_norm", "induction"],
     ["encoder"],
     ["decoder"],
