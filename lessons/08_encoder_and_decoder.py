@@ -76,13 +76,11 @@ padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
 # %%
 check("encoder/block", EncoderBlock)
 
-# %%
-EncoderBlock = mine("encoder/block")
-
 # %% [markdown]
 # PyTorch has this block too, `nn.TransformerEncoderLayer`. Give it your block's parameters and a batch of two sentences of unequal length:
 
 # %%
+EncoderBlock = mine("encoder/block")
 x, mask = torch.randn(2, 5, 12), padding_mask(torch.tensor([5, 3]), 5)
 for norm in ("post", "pre"):
     block = EncoderBlock(12, 3, 20, norm)
@@ -154,23 +152,16 @@ pictures.whole()
 # %%
 check("decoder/block", DecoderBlock)
 
+# %% [markdown]
+# Hold your block against `nn.TransformerDecoderLayer`, then give it the same target with another source:
+
 # %%
 DecoderBlock = mine("decoder/block")
-
-# %% [markdown]
-# Does your block look at the source? Give it the same target twice, with two sources, and hold the first result against `nn.TransformerDecoderLayer`. **And with 4 target tokens and 5 source tokens, which shape do the scores of cross-attention have?**
-
-# %%
-guess = None  # (rows, columns)
-
-# %%
 x, memory, other = torch.randn(2, 4, 12), *torch.randn(2, 2, 5, 12)
 block = DecoderBlock(12, 3, 20)
-with record_weights(block.cross_attention.sublayer.attention) as weights:
-    ours = block(x, memory, causal_mask(4), mask)
+ours = block(x, memory, causal_mask(4), mask)
 theirs = torch_block(dict(block.named_parameters()), 3, "post", x, mask, memory)
 changed = (block(x, other, causal_mask(4), mask) - ours).abs().max()
-reveal(guess, tuple(weights[0].shape[-2:]))
 print(f"largest difference from PyTorch's block {(ours - theirs).abs().max():.0e}")
 print(f"another source changes the result by up to {changed:.1f}")
 
@@ -202,13 +193,11 @@ print(f"another source changes the result by up to {changed:.1f}")
 # %%
 check("transformer/forward", Transformer)
 
-# %%
-Transformer = mine("transformer/forward")
-
 # %% [markdown]
 # This is it: the architecture of 2017, and every block in it is yours. A small one has two blocks a stack, and 28 tokens: the alphabet, *start* and *stop*.
 
 # %%
+Transformer = mine("transformer/forward")
 START, STOP = 26, 27
 with training.seeded(SEED):
     parts = {"encoder_block": EncoderBlock, "decoder_block": DecoderBlock}
@@ -245,13 +234,11 @@ print(f"eight passes and one: largest difference {difference:.0e}")
 # %%
 check("transformer/greedy", greedy)
 
-# %%
-greedy = mine("transformer/greedy")
-
 # %% [markdown]
 # Your Transformer can write. It has learned nothing yet, so give it a word and see what comes:
 
 # %%
+greedy = mine("transformer/greedy")
 TOKENS = "abcdefghijklmnopqrstuvwxyz<>"
 
 
@@ -266,7 +253,7 @@ print("problems →", write(model, "problems"))
 # %% [markdown]
 # ## Find the bug: a loss that is too good
 #
-# Before any language, a task whose answer we know: eight different letters come in, and must be written in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion, so nearly everything that the model is asked is new to it.
+# Before any language, a task whose answer we know: eight different letters come in, and must be written in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion: what the model is asked is new to it.
 #
 # Somebody wrote the loss below and trained a sorter on it for 600 steps. The loss went to almost zero. Read the code for one minute. **What does this sorter write?**
 
@@ -289,16 +276,15 @@ for run in kept["unshifted"]:
 # %%
 check("transformer/mend_loss", next_token_loss)
 
-# %%
-next_token_loss = mine("transformer/mend_loss")
-
 # %% [markdown]
 # ## Train it
 #
 # Your blocks, your model, your loss, your loop. While it trains, it writes *problems* now and then, so that you can watch it learn.
 
-
 # %%
+next_token_loss = mine("transformer/mend_loss")
+
+
 def different(batch, generator):
     return torch.rand(batch, 26, generator=generator).argsort(-1)[:, :8]
 
@@ -324,7 +310,7 @@ for step, draft in drafts.items():
     print(f"after {step:3} steps: {draft}")
 print("at the end:     ", write(model, "problems"))
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 unseen = different(1000, torch.Generator().manual_seed(1000))
 written = greedy(model, unseen, START, STOP, most=8)
 right = (written == unseen.sort().values).all(-1).float().mean().item()
@@ -338,9 +324,9 @@ TEXT = "keyboard"  # yours
 print(TEXT, "→", write(model, TEXT))
 
 # %% [markdown]
-# And this is how it does it. The same loop as in `greedy`, with everything kept that `greedy` throws away:
+# And this is how it does it: the loop of `greedy`, with everything kept that `greedy` throws away.
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 word, read, rows = "problems", torch.tensor([[START]]), []
 source = torch.tensor([[TOKENS.index(letter) for letter in word]])
 for _ in word:
@@ -388,7 +374,7 @@ for name in ("sort", "sort, letters repeat"):
 # %%
 guess = None  # such as "encoder, queries of the first block"
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.xray import without_mask, xray
 
 names = [*TOKENS[:26], "start", "stop"]
@@ -409,7 +395,7 @@ page
 #
 # The encoder-decoder is one of three ways to use these blocks. Write source and target as one sequence of 4 and 4 tokens; then each family is one mask:
 
-# %%
+# %% tags=["hide-input"]
 full, causal = torch.ones(8, 8).bool(), causal_mask(8)
 both = full.clone()
 both[:4, 4:] = False  # no source token sees the target
@@ -430,16 +416,10 @@ pictures.families({"encoder only": full, "decoder only": causal, "encoder-decode
 # %% [markdown]
 # ## Your Transformer on one page
 #
-# `my_transformer` collects your passed answers since lesson 02 into one file, with the paper's section above each part. What you have not solved is the library's. **How many lines of code is the whole model, from the softmax to greedy decoding?**
-
-# %%
-guess = None  # a number of lines
+# `my_transformer` collects your passed answers since lesson 02 into one file, with the paper's section above each part. What you have not solved is the library's.
 
 # %%
 file = my_transformer()
-model_code, task = file.split("# %% the task")
-lines = [line for line in model_code.splitlines() if line.strip() and line[0] != "#"]
-reveal(guess, len(lines))
 
 # %% [markdown]
 # Read it once beside section 3 of the paper. That is the whole architecture: PyTorch adds matrix products, gradients and Adam. The file ends with the task of this lesson, and needs no course: `python my_transformer.py` trains for 600 steps, and sorts.
@@ -491,6 +471,6 @@ reveal(guess, len(lines))
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 09 runs three trained models in the same blocks: one searches, one translates, one answers questions. Beside this lesson: [what breaks, if you take a part out?](explorations/08_one_page.ipynb), and [where are 65 million parameters?](explorations/08_parameters.ipynb)
+# Lesson 09 runs three trained models in the same blocks: one searches, one translates, one answers questions. Beside this lesson: [where is the order of the source?](explorations/08_one_page.ipynb), and [where are 65 million parameters?](explorations/08_parameters.ipynb)
 #
 # Vaswani et al. 2017, section 3; Xiong et al. 2020 (pre-norm); Devlin et al. 2019 (BERT); Raffel et al. 2020 (T5, and a comparison of the three families); Zhang et al. 2025 (T5Gemma); Rush 2018 (*The Annotated Transformer*: the paper's text beside code, pre-norm). Lectures: L1 to L5.

@@ -21,7 +21,7 @@ exercise = Exercise(
     constructor=True,
     lesson="08",
     title="The decoder's block",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "The encoder's block has two parts, this one has three. Which of the three is new, and "
