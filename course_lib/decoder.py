@@ -54,7 +54,7 @@ class DecoderBlock(nn.Module):
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
         norm_layer: Callable[..., Tensor] = layer_norm,
     ):
-        # call the constructor of nn.Module, then make all three layers, each inside its add and norm
+        # call the constructor of nn.Module, then make three layers, each in its add and norm
         super().__init__()
         add = residual(norm)
         itself = AsSelfAttention(attention(d_model, heads))

@@ -360,7 +360,7 @@ training.expect("of those with a repeat under 0.4 are sorted", right < 0.4, righ
 
 # %% tags=["hide-input"]
 for name in ("sort", "sort, letters repeat"):
-    shares = [f"{run['repeating']:.0%}" for run in kept["runs"][name]["0.003"]]
+    shares = [f"{run['repeating']:.0%}" for run in kept["runs"][name]]
     print(f"{name:21} sequences with a repeat that are sorted, three seeds:", *shares)
 
 # %% [markdown]

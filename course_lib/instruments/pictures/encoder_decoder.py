@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from course_lib.instruments import drawings, plots
@@ -169,8 +170,9 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
         for j, letter in enumerate(row):
             used = j == len(row) - 1
             face, ink = (ROLES["value"], "white") if used else ("#E6E6E6", "0.45")
-            box = {"boxstyle": "round,pad=0.25", "facecolor": face, "edgecolor": "none"}
-            letters.text(j, i, letter, ha="center", va="center", color=ink, bbox=box)
+            cell = Rectangle((j - 0.46, i - 0.42), 0.92, 0.84, facecolor=face)
+            letters.add_patch(cell)
+            letters.text(j, i, letter, ha="center", va="center", color=ink)
     letters.set(xlim=(-0.7, len(rows) - 0.3), ylim=(len(rows) - 0.4, -0.6))
     letters.set_xticks(range(len(rows)), ["start", *rows[-1][:-1]])
     letters.set_yticks(range(len(rows)), [f"pass {i}" for i in range(1, len(rows) + 1)])
@@ -222,14 +224,14 @@ def changes(shares: Mapping[str, float]) -> None:
 
     A stage is named "stack/block/layer/tensor", and its share of change is 0 where it is the same.
     """
-    title = "Orange: another tensor than with the mask. Grey: the same"
-    figure, ax = plots.axes(title, "", "", size=(9, 2.8))
+    title = "Grey: the same tensor. Orange: another one, without the mask"
+    figure, ax = plots.axes(title, "", "", size=(9, 4.2))
     stages = [name.split("/") for name in shares]
     tensors = list(dict.fromkeys(parts[-1] for parts in stages))
     layers = list(dict.fromkeys("/".join(parts[:-1]) for parts in stages))
     for (*layer, tensor), share in zip(stages, shares.values(), strict=True):
         at = layers.index("/".join(layer)), tensors.index(tensor)
-        ax.scatter(*at, s=70, marker="s", color=CHANGED if share else SAME)
+        ax.scatter(*at, s=90, marker="s", color=CHANGED if share else SAME)
     ax.set_xticks(range(len(layers)), [_name(layer) for layer in layers], rotation=40, ha="right")
     ax.set_yticks(range(len(tensors)), tensors)
     ax.invert_yaxis()
