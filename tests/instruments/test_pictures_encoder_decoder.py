@@ -28,6 +28,8 @@ def test_a_drawing_fits_on_a_page_and_names_what_it_draws(shown, name):
     assert len(said.split()) > 20
 
 
+# what matplotlib does with torch's tensors; in a kernel nobody sees it
+@pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
 def test_one_letter_of_each_pass_is_lit_and_what_it_looks_at_is_said(shown):
     weights = torch.eye(4)[[1, 3, 0, 2]]
     said, drawn = shown(lambda: encoder_decoder.at_work("lbte", ROWS, weights))
