@@ -204,7 +204,7 @@ with training.seeded(SEED):
     model = Transformer(28, 2, 64, 4, 256, max_length=9, **parts)
 source, target = torch.randint(26, (2, 1, 8))
 logits = model(source, shift_right(target, START))
-print("logits", tuple(logits.shape), "from", sum(p.numel() for p in model.parameters()), "numbers")
+print(f"{sum(p.numel() for p in model.parameters()):,} parameters; logits", tuple(logits.shape))
 
 # %% [markdown]
 # ## Trained in one pass, written in many
@@ -239,7 +239,7 @@ check("transformer/greedy", greedy)
 
 # %%
 greedy = mine("transformer/greedy")
-TOKENS = "abcdefghijklmnopqrstuvwxyz<>"
+TOKENS = "abcdefghijklmnopqrstuvwxyz<>"  # < is start, > is stop
 
 
 def write(model, text):
@@ -359,9 +359,10 @@ training.expect("of those with a repeat under 0.4 are sorted", right < 0.4, righ
 # Right would be *adeehnpp*. In training the next letter was always a *later* one in the alphabet, so at a repeated letter the sorter may go on to the next, and it has one letter too few for the end. Is that the architecture? Train the same model on sequences in which letters repeat:
 
 # %% tags=["hide-input"]
-for name in ("sort", "sort, letters repeat"):
+print("sequences with a repeat that are sorted, three seeds:")
+for trained_on, name in (("eight different letters", "sort"), ("any", "sort, letters repeat")):
     shares = [f"{run['repeating']:.0%}" for run in kept["runs"][name]]
-    print(f"{name:21} sequences with a repeat that are sorted, three seeds:", *shares)
+    print(f"trained on {trained_on:23}", *shares)
 
 # %% [markdown]
 # It is the data. *Always a later letter* and *the smallest letter that is left* give the same answers on all that it was trained on, and nothing told it which of the two we meant.
@@ -411,7 +412,7 @@ pictures.families({"encoder only": full, "decoder only": causal, "encoder-decode
 # | decoder only | **next-token prediction**: after *the cat*, predict *sleeps*, and so at every position | GPT, Llama | SmolLM2 |
 # | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5 | Marian |
 #
-# Which one do you choose? In 2026 most assistants are decoder-only: one stack, one task, any text. Where a text is read and not continued, as in search, an encoder sees both sides of every token. And an encoder-decoder reads its source once, with both sides seen, for every token that it writes: T5Gemma turns trained decoders into one (Zhang et al. 2025).
+# Which one do you choose? In 2026 most assistants are decoder-only: one stack, one task, any text. Where a text is read and not continued, as in search, an encoder sees both sides of every token. An encoder-decoder reads its source once, both sides seen, and looks at it again for every token that it writes: T5Gemma turns trained decoders into one (Zhang et al. 2025).
 
 # %% [markdown]
 # ## Your Transformer on one page
