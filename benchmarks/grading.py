@@ -1,21 +1,23 @@
-"""How long grading takes: 500 submissions of lesson 03, and ten of them by other tools.
+"""What grading takes: ten submissions of lesson 03, by the course and by other tools.
 
 python -m benchmarks.grading [--peers]
+
+All grade the same notebooks, one after another. Counted are the seconds of the processor, those of
+all processes that a tool starts; one notebook and ten of them tell what the start takes and what
+each notebook does.
 """
 
 import argparse
 import csv
 import json
 import os
-import queue
+import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Set
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +31,9 @@ from course_lib.exercises import verdict
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
-from course_lib.grading.judging.isolation import Level
-from course_lib.grading.judging.rules import Rules
-from course_lib.grading.judging.workers import Worker, shares
 from course_lib.instruments import results
 
-SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0
+FEW, MANY, SEED = 1, 10, 0
 STEM = "03_self_attention"
 
 
@@ -173,49 +172,30 @@ def in_one_notebook(given: dict[str, Answer]) -> float:
     return sum(verdict(x, scope.get(load(x).name)).points for x in SOURCES)
 
 
-def by_course(folder: Path, out: Path) -> float:
-    """Grade a folder, assert that all is as expected, and return the seconds."""
-    course = [sys.executable, "-m", "course_lib.command_line", "grade", folder, "--out", out]
-    options = {"lesson": "03", "jobs": JOBS, "seed": SEED}
-    words = [f"--{name}={value}" for name, value in options.items()]
-    start = time.perf_counter()
-    subprocess.run([*course, *words], check=True, stdout=subprocess.DEVNULL)
-    seconds = time.perf_counter() - start
-    graded = json.loads((out / "results.json").read_text("utf8"))
-    assert len(graded["submissions"]) == len(list(folder.iterdir()))
+def processor(command: Callable[[], object]) -> float:
+    """Return the seconds of the processor that the processes of a command take."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def by_course(folder: Path, points: dict[int, float], environment: dict[str, str]) -> float:
+    """Return the seconds that the course takes for these submissions; all is to be as expected."""
+    paths = [folder / "submissions" / f"{n:03}.ipynb" for n in points]
+    write(ROOT / "notebooks" / f"{STEM}.ipynb", paths, list(points))
+    course = [sys.executable, "-m", "course_lib.command_line", "grade", folder / "submissions"]
+    options = ["--out", folder / "out", "--lesson=03", "--jobs=1", f"--seed={SEED}"]
+    seconds = processor(lambda: _run(course + options, ROOT, environment))
+    graded = json.loads((folder / "out" / "results.json").read_text("utf8"))
+    assert len(graded["submissions"]) == len(points)
     for entry in graded["submissions"]:
-        given = answers(int(entry["student"]))
-        assert as_expected(entry, given), entry
+        assert as_expected(entry, answers(int(entry["student"]))), entry
     return seconds
 
 
-def in_workers(paths: list[Path], level: Level) -> list[float]:
-    """Return the milliseconds of each submission in its worker, without the worker's start."""
-    left: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    for path in paths:
-        left.put(path)
-    times: list[float] = []
-
-    def work(processors: Set[int]) -> None:
-        worker = Worker(Rules(level, SEED, list(SOURCES)), processors)
-        worker.judge(paths[0].read_bytes())
-        while True:
-            try:
-                content = left.get_nowait().read_bytes()
-            except queue.Empty:
-                break
-            start = time.perf_counter()
-            worker.judge(content)
-            times.append(1000 * (time.perf_counter() - start))
-        worker.close()
-
-    threads = [threading.Thread(target=work, args=[few]) for few in shares(JOBS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(times) == len(paths)
-    return times
+def _run(words: list, folder: Path, environment: dict[str, str]) -> None:
+    subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
 
 
 def by_nbgrader(folder: Path, points: dict[int, float], environment: dict[str, str]) -> float:
@@ -226,15 +206,12 @@ def by_nbgrader(folder: Path, points: dict[int, float], environment: dict[str, s
     export("nbgrader", "03", folder)
 
     def nbgrader(*words: str) -> None:
-        words = ("nbgrader", *words)
-        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
+        _run(["nbgrader", *words], folder, environment)
 
     nbgrader("generate_assignment", STEM)
     paths = [folder / "submitted" / f"{n:03}" / STEM / f"{STEM}.ipynb" for n in points]
     write(folder / "release" / STEM / f"{STEM}.ipynb", paths, list(points))
-    start = time.perf_counter()
-    nbgrader("autograde", STEM)
-    seconds = time.perf_counter() - start
+    seconds = processor(lambda: nbgrader("autograde", STEM))
     nbgrader("export")
     with (folder / "grades.csv").open(encoding="utf8", newline="") as file:
         scores = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
@@ -250,16 +227,16 @@ def by_otter(folder: Path, points: dict[int, float], environment: dict[str, str]
     export("otter", "03", folder)
 
     def otter(*words: str | Path) -> None:
-        words = ("otter", *words)
-        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
+        _run(["otter", *words], folder, environment)
+
+    def each() -> None:
+        for path in paths:
+            otter("run", path, "--autograder", "autograder.zip", "--output-dir", path.parent)
 
     otter("generate", "--tests-dir", "tests", "--no-environment")
     paths = [folder / f"{n:03}" / f"{STEM}.ipynb" for n in points]
     write(folder / f"{STEM}.ipynb", paths, list(points))
-    start = time.perf_counter()
-    for path in paths:
-        otter("run", path, "--autograder", "autograder.zip", "--output-dir", path.parent)
-    seconds = time.perf_counter() - start
+    seconds = processor(each)
     for path, wanted in zip(paths, points.values(), strict=True):
         graded = json.loads((path.parent / "results.json").read_text("utf8"))
         scores = sum(test.get("score", 0) for test in graded["tests"])
@@ -267,36 +244,27 @@ def by_otter(folder: Path, points: dict[int, float], environment: dict[str, str]
     return seconds
 
 
-def measure(folder: Path, count: int, peers: bool) -> dict:
-    """Grade so many submissions and return the figures."""
-    paths = [folder / "submissions" / f"{n:03}.ipynb" for n in range(count)]
-    write(ROOT / "notebooks" / f"{STEM}.ipynb", paths, list(range(count)))
-    seconds = by_course(folder / "submissions", folder / "grades")
-    graded = json.loads((folder / "grades" / "results.json").read_text("utf8"))
-    times = in_workers(paths, graded["isolation"])
-    figures = {
-        "isolation": graded["isolation"],
-        "submissions": count,
-        "jobs": JOBS,
-        "seconds": round(seconds, 2),
-        "submissions a second": round(count / seconds, 2),
-        "milliseconds, median in a worker": round(statistics.median(times), 1),
-        # the workers go on side by side
-        "milliseconds, median": round(statistics.median(times) / JOBS, 1),
-        "milliseconds, mean with the start": round(1000 * seconds / count, 1),
-    }
+def measure(folder: Path, peers: bool) -> dict:
+    """Grade few and many submissions by each tool, and return start and seconds of each one."""
+    tools = {"course": by_course}
+    tools |= {"nbgrader": by_nbgrader, "otter": by_otter} if peers else {}
+    environment = environments.environment(environments.GRADERS) if peers else {**os.environ}
+    # a file that is no notebook is no work
+    numbers = [n for n in range(2 * MANY) if answers(n) is not TRUNCATED][:MANY]
+    points = {n: in_one_notebook(answers(n)) for n in numbers}
+    figures: dict = {"submissions": MANY, "unit": "seconds of the processor"}
+    for name, grade in tqdm(tools.items()):
+        # what is imported for the first time is compiled, and kept so, as with everybody
+        _, few, many = (
+            grade(folder / f"{name}_{turn}", dict([*points.items()][:count]), environment)
+            for turn, count in enumerate((FEW, FEW, MANY))
+        )
+        each = (many - few) / (MANY - FEW)
+        figures[name] = {"start": round(few - FEW * each, 2), "each": round(each, 3)}
+    for name in [*tools][1:]:
+        times = figures[name]["each"] / figures["course"]["each"]
+        figures[name]["times the course's"] = round(times, 1)
     if peers:
-        environment = environments.environment(environments.GRADERS)
-        # a file that is no notebook is no work
-        numbers = [n for n in range(count) if answers(n) is not TRUNCATED][:BY_PEERS]
-        points = {n: in_one_notebook(answers(n)) for n in numbers}
-        for name, grade in tqdm({"nbgrader": by_nbgrader, "otter": by_otter}.items()):
-            taken = grade(folder / name, points, environment)
-            figures[name] = {
-                "submissions": len(numbers),
-                "seconds": round(taken, 2),
-                "ratio of throughput": round(taken / len(numbers) / (seconds / count), 1),
-            }
         figures["packages"] = list(environments.GRADERS)
     return figures
 
@@ -304,13 +272,12 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
 def main() -> None:
     """Print the figures and keep them in results/grading.json."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.grading", description=__doc__)
-    parser.add_argument("--peers", action="store_true", help="grade ten of them by other tools too")
+    parser.add_argument("--peers", action="store_true", help="by other tools too")
     options = parser.parse_args()
-    # packages are compiled when they are first imported, and kept so, as with everybody
     os.environ["PYTHONDONTWRITEBYTECODE"] = ""
     start, folder = time.perf_counter(), Path(tempfile.mkdtemp(prefix="course-benchmark-"))
     try:
-        figures = measure(folder, SUBMISSIONS, options.peers)
+        figures = measure(folder, options.peers)
     finally:
         shutil.rmtree(folder)
     for name, figure in figures.items():

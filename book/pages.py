@@ -106,8 +106,8 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
     first = {"answer": f"```python\n{exercises.EXAMPLE}```", "asked": asked}
     first["panel"] = panel.html(exercises.verdict_on_the_example(), in_notebook=False)
     first["hours"] = course_map.hours()
-    first |= {"alts": alts, "live": live.place, "published": published.links(written[0].file.name)}
-    first["repository"] = published.HOST if first["published"] else ""
+    links = published.links(written[0].notebook.as_posix())
+    first |= {"alts": alts, "live": live.place, "published": links, "repository": published.HOST}
     _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
     _page(folder / "404.md", "404")
     exercises_of = Counter(x.lesson for x in course_map.exercises())

@@ -17,7 +17,7 @@ class KeyValueCache:
 
     A call brings the new tokens alone. Their queries look at every key kept so far and at their
     own, each up to itself, so that a text cut into calls in any way gives what one call would
-    give. One object serves one layer and one text, and keeps n (d_k + d_v) numbers for n tokens
+    give. One object serves one layer and one text, which takes n (d_k + d_v) numbers for n tokens
     of each key head. Source: Shazeer 2019, section 2.4.
     """
 

@@ -1,7 +1,8 @@
 """What a wrong answer is told: answers by people who had not read the checks.
 
 `answers.jsonl` holds one answer a line: `exercise`, `set`, whether it is `right`, its `fault`, its
-`code`, what a check `said` of it, and the `class` of that. A program cannot tell whether a sentence
+`code`, what a check `said` of it, and the `class` of that; in some, what it said `before` a reader
+of the course found that poor. A program cannot tell whether a sentence
 is true of its answer, and helps: somebody has read it. Where `read` is false nobody has, and the
 class is a guess, by `guessed`.
 """

@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import random
 import re
-import resource
 import sys
 import time
 from collections import Counter
@@ -338,6 +337,8 @@ def looked_into(seed: int) -> dict[str, Any]:
 
 def peak(way: Way | None) -> float:
     """Return the most memory of a process that takes three steps, in MB; all is trained by None."""
+    import resource  # which Windows does not have
+
     torch.set_num_threads(1)
     model = prepared(base(), way, 0) if way else base().requires_grad_(True)
     train(model, (way or Way(1e-5))._replace(steps=3), 0)

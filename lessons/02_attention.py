@@ -225,21 +225,14 @@ diagram.show(
     "O, 3 by 2: one row for each query."
 )
 
+# %% [markdown]
+# Write the two products first. One check, below the third function, tries all three.
+
 # %%
 # exercise: attention/dot_scores
 
 # %%
-check("attention/dot_scores", dot_scores)
-
-# %%
 # exercise: attention/weighted_sum
-
-# %%
-check("attention/weighted_sum", weighted_sum)
-
-# %%
-dot_scores = mine("attention/dot_scores")
-weighted_sum = mine("attention/weighted_sum")
 
 # %% [markdown]
 # Now put the parts together as the decoder needs them. Its hidden states are the queries. The encoder's states are the keys *and* the values: they are compared, and they are averaged. (Lesson 03 gives keys and values matrices of their own.)
@@ -249,6 +242,10 @@ weighted_sum = mine("attention/weighted_sum")
 
 # %%
 check("attention/attend", attend)
+
+# %%
+dot_scores = mine("attention/dot_scores")
+weighted_sum = mine("attention/weighted_sum")
 
 # %%
 attend = mine("attention/attend")

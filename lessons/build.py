@@ -35,25 +35,34 @@ from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.course_map import notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, solution_link
+from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, MISSING, solution_link
 from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
 from lessons.kept import keep_outputs, show_stubs
-from lessons.published import IS_PUBLISHED, SOURCE
+from lessons.published import NAME, SOURCE
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
-CHECK = re.compile(r"check(\(.*\))")
-ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
+CHECK = re.compile(r'check\("(.+)", .*\)')
+VERDICT = "from course_lib.exercises import verdict"
+ASSERTION = 'assert verdict("{}", {}).status == "passed"'
 LOADED = re.compile(r'results\.load\("(\w+)"\)')
+# uv takes PyTorch's build for this machine, where pip takes CUDA's; where PyTorch is, as on Colab,
+# it stays as it is
 INSTALL = f"""\
 try: import course_lib
-except ImportError: print("The course is missing here: installing it takes a minute or two."); \
-get_ipython().run_line_magic("pip", 'install -q "{SOURCE}"')"""
-UNPUBLISHED = """\
-try: import course_lib
-except ImportError: print("The course is missing here, and has no address yet to come from: \
-install it from its repository's folder, as README.md there says.")"""
+except ImportError:
+    import sys, importlib.util
+    print("The course is missing here: installing it takes a minute or two.")
+    if not importlib.util.find_spec("torch"):
+        %pip install -q uv
+        !"{{sys.executable}}" -m uv pip install -q --python "{{sys.executable}}" \
+--torch-backend auto torch
+    %pip install -q "{SOURCE}\""""
+UNPUBLISHED = MISSING.format(
+    ", and the course has no address yet to come from: install it from its repository's folder, "
+    "as README.md there says."
+)
 RUN = (
     "*How to run this page: from the top. **Shift+Enter** runs a cell and goes to the next one, "
     "**Run > Run All Cells** runs them all. Folded cells have to run, too.*"
@@ -111,7 +120,9 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             cell.source = source_of(component).rstrip()
             cell.metadata["given"] = f"{module}.{name}"
         elif solved and (checked := CHECK.fullmatch(cell.source)):
-            cell.source += f"\n{ASSERTION.format(checked[1])}"
+            asked = [*load(checked[1]).joins, checked[1]]
+            passes = [ASSERTION.format(x, load(x).name) for x in asked]
+            cell.source = "\n".join([cell.source, VERDICT, *passes])
         if names := LOADED.findall(cell.source):
             cell.metadata["results"] = _digest(names)
         cells.append(cell)
@@ -134,7 +145,7 @@ def standing_alone(notebook: NotebookNode) -> NotebookNode:
     page is run, are no part of the page.
     """
     hidden = {"jupyter": {"source_hidden": True}, "tags": [INSTALLATION]}
-    install = INSTALL if IS_PUBLISHED else UNPUBLISHED
+    install = INSTALL if NAME else UNPUBLISHED
     cell = new_code_cell(install, id=INSTALLATION, metadata=hidden)
     line = new_markdown_cell(RUN, id=HOW_TO_RUN, metadata={"tags": [HOW_TO_RUN]})
     title, *rest = notebook.cells

@@ -1,8 +1,9 @@
 """What stays of a notebook when it is built again: the outputs of cells that have not changed.
 
 A model that is trained on another processor ends elsewhere, and a picture of it has other bytes. So
-a cell keeps its output as long as its code is the same, the results that it loads, and the cells
-that it stands on: those that have last bound, or changed, a name that it reads.
+a cell keeps its output as long as its code is the same (comments and docstrings compute nothing),
+the results that it loads, and the cells that it stands on: those that have last bound, or changed,
+a name that it reads.
 """
 
 import ast
@@ -106,7 +107,8 @@ def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
     last, later = dict[str, str](), dict[str, frozenset[str]]()
     fixed = set[str]()
     for number, cell in enumerate(x for x in notebook.cells if x.cell_type == "code"):
-        found = [*statements(number, cell.source, ast.parse(cell.source))]
+        code = ast.parse(cell.source)
+        found = [*statements(number, cell.source, code)]
         read = {name for x in found for name in x.reads | x.changes}
         left = [*read]
         while left:  # what a function reads when it is called
@@ -114,7 +116,10 @@ def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
             read |= new
             left += new
         stands_on = sorted((name, last[name]) for name in read & last.keys())
-        whole = repr((cell.source, cell.metadata.get("results"), stands_on))
+        for node in ast.walk(code):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+                node.body = node.body[1:]
+        whole = repr((ast.dump(code), cell.metadata.get("results"), stands_on))
         digest = hashlib.sha256(whole.encode()).hexdigest()
         for statement in found:
             value = getattr(statement.node, "value", None)

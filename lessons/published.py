@@ -1,17 +1,15 @@
-"""Where the course is published, by one line of pyproject.toml, and the links that open it."""
+"""Where the course is published, by one setting of pyproject.toml, and the links that open it."""
 
 import tomllib
 from urllib.parse import quote
 
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import ROOT, source
 
-REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]["urls"][
-    "Repository"
-]
-HOST, REF = REPOSITORY.split("/tree/")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+REPOSITORY: str = PROJECT.get("urls", {}).get("Repository", "")  # "" is: not yet
+HOST, _, REF = REPOSITORY.partition("/tree/")
 NAME = HOST.removeprefix("https://github.com/")
-IS_PUBLISHED = not NAME.startswith("your_account/")
-SOURCE = f"transformer-course @ git+{HOST}@{REF}"  # as pip takes it
+SOURCE = source(REPOSITORY)
 PICTURES = {
     "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
     "Kaggle": "https://kaggle.com/static/images/open-in-kaggle.svg",
@@ -26,7 +24,7 @@ def links(notebook: str) -> dict[str, str]:
     The path is the notebook's in a folder of notebooks. Binder has a workspace, as `course learn`
     makes it. There are none where the course is not published yet.
     """
-    if not IS_PUBLISHED:
+    if not NAME:
         return {}
     file = f"{NAME}/blob/{REF}/notebooks/{notebook}"
     path = quote(f"workspace/{notebook}", safe="")

@@ -203,6 +203,15 @@ def emptied(source: str, method: str | None) -> str:
     return "\n".join([*lines[:first], *todo, *lines[function.end_lineno :]]) + "\n"
 
 
+def with_comment(source: str, method: str | None, comment: str) -> str:
+    """Put a comment below the docstring of a function, or of one method of a class."""
+    function, lines = function_in(ast.parse(source), method), source.splitlines()
+    indent, before = " " * function.body[0].col_offset, _before_steps(function)
+    wrapped = textwrap.wrap(comment, 98 - len(indent), break_on_hyphens=False)
+    comments = [f"{indent}# {line}" for line in wrapped]
+    return "\n".join([*lines[:before], *comments, *lines[before:]]) + "\n"
+
+
 def with_steps_of(source: str, method: str | None, other: str) -> str:
     """Put the steps of another function into a function, or into one method of a class."""
     own, theirs = function_in(ast.parse(source), method), function_in(ast.parse(other), None)
@@ -212,6 +221,41 @@ def with_steps_of(source: str, method: str | None, other: str) -> str:
     )
     indented = textwrap.indent(textwrap.dedent("\n".join(steps)), " " * own.body[0].col_offset)
     return "\n".join([*lines[: _before_steps(own)], indented, *lines[own.end_lineno :]]) + "\n"
+
+
+def tools_in(source: str, method: str | None) -> list[str]:
+    """List what the steps of a function, or of one method of a class, call; first come first.
+
+    A method is named alone, `masked_fill`, a function of a module with it, `torch.where`. Left out
+    is what a stub gives, and what belongs to the object itself.
+    """
+    function = function_in(ast.parse(source), method)
+    body = _without_docstring(function)
+    steps = ast.Module(body[len(given(body)) :], [])
+    own = {x.arg for x in function.args.args} | set(names_bound(steps))
+    nodes = [x for x in ast.walk(steps) if isinstance(x, ast.expr)]
+    nodes.sort(key=lambda x: (x.lineno, x.col_offset))
+    found = filter(None, (_tool(node, own) for node in nodes))
+    return list(dict.fromkeys(found))
+
+
+def _tool(node: ast.expr, own: Collection[str]) -> str | None:
+    match node:
+        case ast.BinOp(op=ast.MatMult()):
+            return "@"
+        case ast.Attribute(attr="mT"):
+            return "mT"
+        case ast.Call(ast.Attribute(ast.Name(module), name)) if module in ("torch", "F", "math"):
+            return f"{module}.{name}"
+        case ast.Call(ast.Attribute(_, name)) if not _is_of_self(node):
+            return name
+        case ast.Call(ast.Name(name)) if name not in own:
+            return name
+    return None
+
+
+def _is_of_self(node: ast.Call) -> bool:
+    return any(isinstance(x, ast.Name) and x.id == "self" for x in ast.walk(node.func))
 
 
 def _before_steps(function: ast.FunctionDef) -> int:

@@ -2,8 +2,9 @@
 
 import ast
 import inspect
+import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Any
@@ -12,7 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.answers import probe_layers
-from course_lib.answers.source import is_stub, source_of, stub, with_steps_of
+from course_lib.answers.source import (
+    is_stub,
+    source_of,
+    stub,
+    tools_in,
+    with_comment,
+    with_steps_of,
+)
+from course_lib.checking.ready_made import in_words
+
+# of a clause of a statement: nobody is asked for it; it costs no points
+GIVEN, REMARKED = "given", "remarked"
+
+
+TOOLS = 6  # that the last hint names
+EVERYDAY = ("apply", "dim", "float", "item", "max", "min", "new_zeros", "to", "tolist")
 
 
 class Draw:
@@ -99,6 +115,9 @@ class Exercise:
 
     `equivalent` lists one-place edits of the reference that change nothing (see `edits`), and
     mutants (see `mutants`) that are right here.
+    `clauses` ties words of the statement to what refuses an answer that breaks them (see
+    `laws/clauses.py`): a known mistake's name, the first words of a property or case, or a mark.
+    `joins` are the exercises whose cells stand above its own, and that its check tries as well.
     `method` is the one to write, where the reference is a class; with `constructor`, `__init__` is
     to be written too. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-12.
@@ -118,6 +137,8 @@ class Exercise:
     hints: tuple[str, ...]
     forbidden: tuple[str, ...] = ()
     equivalent: tuple[str, ...] = ()
+    clauses: Mapping[str, str] = field(default_factory=dict)
+    joins: tuple[str, ...] = ()
     method: str | None = None
     constructor: bool = False
     tolerance: float = 1e-5
@@ -159,10 +180,30 @@ class Exercise:
 
     @cached_property
     def stub(self) -> str:
-        """The code that a learner begins with: the reference emptied, or with a fault."""
+        """The code that a learner begins with: the reference emptied, or with a fault.
+
+        It says what is forbidden.
+        """
         if self.broken is None:
-            return stub(self.reference, self.methods)
-        return with_steps_of(source_of(self.reference), self.method, source_of(self.broken))
+            begun = stub(self.reference, self.methods)
+        else:
+            begun = with_steps_of(source_of(self.reference), self.method, source_of(self.broken))
+        # the last one is the reference itself
+        if banned := in_words(self.forbidden[:-1]):
+            begun = with_comment(begun, self.method, f"Not to be called: {', '.join(banned)}.")
+        return begun
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Name what the reference's own steps call of torch and other packages, `TOOLS` at most.
+
+        The course's own components are what earlier exercises have built.
+        """
+        if self.broken:  # it is all there
+            return ()
+        scope = vars(sys.modules[self.reference.__module__])
+        found = tools_in(source_of(self.reference), self.method)
+        return tuple(x for x in found if _is_tool(x, scope.get(x)))[:TOOLS]
 
     def is_untouched(self, source: str) -> bool:
         """Return True if a source is what the learner has begun with."""
@@ -241,3 +282,12 @@ class Exercise:
 
     # the last line: from here on `property` is this decorator, and no longer Python's
     property = _property
+
+
+def _is_tool(name: str, value: Any) -> bool:
+    """Return True for what another package brings: a method of tensors, or an imported function."""
+    if name in EVERYDAY:
+        return False
+    if value is None:
+        return not name.isidentifier() or hasattr(Tensor, name) or hasattr(str, name)
+    return not value.__module__.startswith("course_lib.")

@@ -10,7 +10,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from course_lib.answers.source import names_bound
 from course_lib.checking import catalogue
 
 LONGEST = 10  # characters of a constant that count
@@ -48,31 +47,6 @@ def own_answers(exercise_id: str) -> list[str]:
         for x in (*body, *(y for home in homes for y in _body(home)))
         if isinstance(x, DEFINITION) and (x.name in references or _is_alternative(x))
     ]
-
-
-def solution_alone(exercise_id: str) -> str | None:
-    """Return the text of the reference, if it stands on packages alone. Raises UnknownExercise."""
-    references, homes = _references(_body(catalogue.module(exercise_id)))
-    text = _text(homes[0]) if homes else ""
-    body, ours = (
-        ast.parse(text).body,
-        {catalogue.module(x).partition(".")[0] for x in catalogue.ids()},
-    )
-    packages = {
-        name
-        for x in body
-        if isinstance(x, ast.Import)
-        or (isinstance(x, ast.ImportFrom) and (x.module or "").partition(".")[0] not in ours)
-        for name in names_bound(x)
-    }
-    given = {name for x in body for name in names_bound(x)} - packages
-    for x in body:
-        if isinstance(x, DEFINITION) and x.name in references:
-            first = min(y.lineno for y in [x, *x.decorator_list])
-            read = {y.id for y in ast.walk(x) if isinstance(y, ast.Name)}
-            alone = "".join(text.splitlines(keepends=True)[first - 1 : x.end_lineno])
-            return None if read & given - {x.name} else alone
-    return None
 
 
 def _references(body: list[ast.stmt]) -> tuple[set[str], list[str]]:

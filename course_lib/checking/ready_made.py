@@ -1,5 +1,7 @@
 """Ready-made versions that exercises forbid: their names, other names of theirs, operations."""
 
+from collections.abc import Iterable
+
 SOFTMAX = (
     "torch.softmax",
     "torch.log_softmax",
@@ -83,6 +85,50 @@ CROSS_ENTROPY = (
     "torch.nn.CrossEntropyLoss",
     "torch.nn.NLLLoss",
 )
+LEAST_SQUARES = (
+    "numpy.polyfit",
+    "numpy.polynomial.Polynomial.fit",
+    "numpy.linalg.lstsq",
+    "numpy.linalg.pinv",
+    "numpy.linalg.solve",
+    "torch.linalg.lstsq",
+    "torch.linalg.pinv",
+    "torch.linalg.solve",
+    "torch.linalg.solve_ex",
+    "torch.linalg.tensorsolve",
+    "torch.lstsq",
+    "torch.pinverse",
+)
+
+FAMILIES = {
+    "torch's softmax, log_softmax and logsumexp": SOFTMAX,
+    "torch's Transformer, its blocks and its attention": TRANSFORMER,
+    "torch's own attention": FUSED_ATTENTION,
+    "torch's recurrent layers and cells": RECURRENT,
+    "torch's convolutions": CONVOLUTION,
+    "torch's norms": NORMS,
+    "torch's cross-entropy": CROSS_ENTROPY,
+    "numpy's and torch's fits and solvers": LEAST_SQUARES,
+}
+
+
+def in_words(names: Iterable[str]) -> list[str]:
+    """Name what may not be called as a learner reads it: families, then the shortest names."""
+    left, said = set(names), []
+    for words, family in FAMILIES.items():
+        if left.issuperset(family):
+            said.append(words)
+            left.difference_update(family)
+    shortest: dict[str, str] = {}
+    for name in sorted(left, key=lambda x: (not x.islower(), len(x), x)):
+        # a function and its module are one, under the function's name
+        shortest.setdefault(_kin(name), f"`{name}`")
+    return [*said, *shortest.values()]
+
+
+def _kin(name: str) -> str:
+    return name.rpartition(".")[2].lower().replace("_", "").removesuffix("loss")
+
 
 # what carries, judges and grades answers: its layers and references are no answer's
 MACHINERY = ("course_lib.answers", "course_lib.checking", "course_lib.grading")

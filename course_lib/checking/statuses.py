@@ -1,5 +1,6 @@
 """The statuses of a verdict, and the signs and colours by which panels and pages show them."""
 
+import re
 from typing import Literal
 
 from markupsafe import Markup, escape
@@ -11,12 +12,21 @@ COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#c
 ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
 # of a property that holds, one that does not, and one that wrong results leave open
 MARKS = {True: "✓", False: "✗", None: "-"}
+# a word or several, and no product
+EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?![\w*])")
 
 
 def code(sentence: str) -> Markup:
-    """Turn `backquotes` into code."""
+    """Turn `backquotes` into code, and *stars* into emphasis."""
     parts = sentence.split("`")
     if len(parts) % 2 == 0:
         return escape(sentence)
-    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
+    marked = [
+        Markup("<code>{}</code>").format(x) if i % 2 else _emphasised(x)
+        for i, x in enumerate(parts)
+    ]
     return Markup("").join(marked)
+
+
+def _emphasised(text: str) -> Markup:
+    return Markup(EMPHASIS.sub(r"<em>\1</em>", str(escape(text))))

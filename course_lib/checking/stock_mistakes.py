@@ -67,10 +67,15 @@ def with_softmax(
     raises: type[BaseException] | tuple[type[BaseException], ...] = (),
 ) -> None:
     """Add a mistake: the reference with another softmax of scores and mask, wherever it has one."""
+    answer = another_softmax(exercise, softmax)
+    exercise.mistake(_named(name, sentence, answer), raises=raises)
+
+
+def another_softmax(exercise: Exercise, softmax: Softmax) -> Callable:
+    """Return the reference as it is with another softmax, the very reference if it has none."""
     reference = exercise.reference
     if not isinstance(reference, type):
-        exercise.mistake(_named(name, sentence, _knowing(reference, softmax)), raises=raises)
-        return
+        return _knowing(reference, softmax)
     method = str(exercise.method)
 
     def build(self, *arguments: Any, **named: Any) -> None:
@@ -82,8 +87,7 @@ def with_softmax(
                     setattr(layer, key, _knowing(value, softmax))
 
     changed = {"__init__": build, method: _knowing(getattr(reference, method), softmax)}
-    answer = type(name, (reference,), {"__doc__": sentence, **changed})
-    exercise.mistake(answer, raises=raises)
+    return type(reference.__name__, (reference,), changed)
 
 
 def ignored(exercise: Exercise, argument: str = "mask", sentence: str = "") -> None:
@@ -143,18 +147,6 @@ def unscaled(exercise: Exercise, query: str = "q", sentence: str = "") -> None:
         or "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than "
         "they should be.",
         lambda **given: {query: given[query] * given[query].shape[-1] ** 0.5},
-    )
-
-
-def as_float(exercise: Exercise, sentence: str = "") -> None:
-    """Add a mistake: a count that is a float."""
-    with_result(
-        exercise,
-        "count_as_float",
-        sentence
-        or "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a "
-        "float, and so does a product with a float, such as 2.0.",
-        float,
     )
 
 

@@ -1,6 +1,7 @@
 """From an answer's replies to a verdict: what holds, what does not, and which mistake it is."""
 
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ PARTLY = ("logsumexp", "logaddexp")
 HELD = "Every case and every property holds."
 HANDED_OUT = "This is the code as it was handed out: {} of {} cases fail. Mend the line at fault."
 UNTOUCHED = "This is the code as it was handed out: find the line at fault, and mend it."
+# what a bound on memory refuses: see `answers.watch`
+TOO_LARGE = re.compile(r"a tensor of ([\d x]+) numbers is larger than need be")
 STUB = "Replace `raise NotImplementedError` by your own code."
 
 
@@ -177,11 +180,13 @@ def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Statu
         return "not attempted", HANDED_OUT.format(failing, len(cases(exercise, seed)))
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
-    never = unused(exercise, tried.source())
     if failure.error:
         said = raised(tried, _raised(failure.error, tried.exercise), seed)
-        return "error", f"{sentence(said)}{never}" if never else said
-    return "wrong", f"{explanation(tried, seed)}{never}"
+    else:
+        said = explanation(tried, seed)
+    never = unused(exercise, tried.source(), said)
+    status = "error" if failure.error else "wrong"
+    return status, f"{sentence(said)}{never}" if never else said
 
 
 def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
@@ -231,6 +236,13 @@ def _raised(error: Error, exercise: Exercise) -> str:
         return f"{said}: does a loop in your code never end?"
     if error.type == "Misfit":
         return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
+    if error.type == "SystemExit":
+        return "This ends the whole program: `return` the result, without `exit`."
+    if error.type == "MemoryError" and (found := TOO_LARGE.match(error.message)):
+        return (
+            f"A tensor of {found[1]} numbers was made on the way, and none so large is needed: "
+            "which product can be computed first, or which part at a time?"
+        )
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
         if error.function in (exercise.name, *exercise.methods):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from course_lib.command_line.shared import load, printable, used
 from course_lib.files import ipynb
-from course_lib.files.course_map import pages
+from course_lib.files.course_map import exercises, pages
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import INSTALLATION, without
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the notebook, and the one exercise of it that may be asked for."""
     parser.add_argument("notebook", metavar="NOTEBOOK", type=Path)
     parser.add_argument("--exercise", metavar="ID", help="judge this one alone")
+    parser.add_argument(
+        "--due", metavar="LESSON",
+        help="before you hand it in: is this the page of LESSON, and which answers are missing?",
+    )  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show each panel in full")
 
 
@@ -35,6 +40,8 @@ def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
     if options.notebook.is_dir():
         raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")
+    if options.due:
+        return _due(options.notebook, options.due)
     folder = options.notebook.absolute().parent
     workspace = Workspace.find(folder)
     if not options.exercise and (untouched := _untouched(options.notebook, workspace)):
@@ -71,27 +78,51 @@ def run(options: Namespace) -> int:
     return int(any(x.status not in ("passed", "not attempted") for x in judged))
 
 
+def _due(path: Path, lesson: str) -> int:
+    """Say what a grader would find of a lesson in a notebook; return 1 if anything is missing."""
+    from course_lib.checking.notebook.answer_cells import another_page, find_answers
+    from course_lib.grading.judging.rules import exercises_of
+
+    try:
+        asked = [load(x) for x in exercises_of([lesson])]
+    except LookupError as error:
+        raise CommandError(f"{error.args[0]}.") from None
+    notebook = ipynb.read(path)
+    if said := another_page(notebook, asked):
+        raise CommandError(said)
+    submission, missing = find_answers(notebook, str(path), asked, alone=True), []
+    for attempt in submission.attempts.values():
+        own = [ipynb.code(x) for x in notebook["cells"] if ipynb.exercise(x) == attempt.exercise.id]
+        if not attempt.source or any(map(attempt.exercise.is_untouched, own)):
+            missing.append(attempt)
+            print(printable(f"○ {attempt.exercise.id}: {attempt.problem or 'not written yet'}"))
+    there = len(asked) - len(missing)
+    print(f"{path} is a page of {lesson}; {there} of {len(asked)} answers are there.")
+    return int(bool(missing))
+
+
 def _untouched(path: Path, workspace: Workspace | None) -> "list[Outline]":
     """List the exercises of a notebook that is as it was handed out, if none has ever passed.
 
     None is loaded for it, which takes seconds.
     """
-    from course_lib.checking.catalogue import outline
-
     notebook = ipynb.read(path)
     page = next((x for x in pages() if x.number == ipynb.lesson(notebook) and x.written), None)
     release = page and ROOT / "notebooks" / page.notebook
     if not release or not release.is_file():
         return []
+    both = notebook, ipynb.read(release)
+    for x in both:
+        without(x, INSTALLATION)  # it is another one in a workspace
     own, given = (
-        [(ipynb.exercise(cell), ipynb.code(cell).rstrip()) for cell in x["cells"]]
-        for x in (notebook, ipynb.read(release))
+        [(ipynb.exercise(cell), ipynb.code(cell).rstrip()) for cell in x["cells"]] for x in both
     )
     found, all_there = ([exercise for exercise, _ in x if exercise] for x in (own, given))
     passed = workspace and any(workspace.record(x).passed for x in found)
     if passed or found != all_there or not {*own} <= {*given}:
         return []
-    return [outline(x) for x in found]
+    known = {x.id: x for x in exercises()}
+    return [known[x] for x in found if x in known]
 
 
 def tell(

@@ -5,8 +5,10 @@ it needs itself, for on a broken machine the rest may not be at hand.
 """
 
 import importlib.metadata
+import importlib.util
 import os
 import platform
+import re
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
@@ -16,7 +18,7 @@ from typing import Literal
 
 from course_lib.command_line import shared
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import install
+from course_lib.files.paths import ROOT, how_to_install
 
 NAME = "doctor"
 WHAT = "look for what would keep the course from running"
@@ -25,8 +27,8 @@ EXAMPLE = ""
 Finding = tuple[Literal["ok", "warn", "broken"], str]
 
 GIGABYTE = 1e9
+TESTED = ROOT / "constraints.txt"
 MEMORY, DISK = 4 * GIGABYTE, 1 * GIGABYTE  # total memory and free disk that are enough
-INSTALL = f"run `{install()}`"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -53,7 +55,8 @@ def findings(workspace: Path | None) -> Iterator[Finding]:
         try:
             yield from check()
         except Exception as error:
-            yield "broken", f"{type(error).__name__}: {error}. Repair the installation: {INSTALL}."
+            repair = f"Repair the installation: {how_to_install()}."
+            yield "broken", f"{type(error).__name__}: {error}. {repair}"
 
 
 def _python() -> Iterator[Finding]:
@@ -69,22 +72,32 @@ def _python() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+    from packaging.version import Version
 
+    pins = re.findall(r"^(.+)==(.+)$", TESTED.read_text("utf8"), re.MULTILINE)
+    tested = {canonicalize_name(name): Version(pin) for name, pin in pins}
     lines = importlib.metadata.requires("transformer-course") or ()
     wanted = [one for one in map(Requirement, lines) if not one.marker]  # without the extras
     problems: list[str] = []
+    newer: list[str] = []
     for requirement in wanted:
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
-            problems.append(f"{requirement} is not installed: {INSTALL}.")
+            problems.append(f"{requirement} is not installed: {how_to_install()}.")
             continue
         if not requirement.specifier.contains(version, prereleases=True):
-            problems.append(f"{requirement} is needed, and {version} is installed: {INSTALL}.")
+            there = f"{requirement} is needed, and {version} is installed"
+            problems.append(f"{there}: {how_to_install()}.")
+        elif Version(version).release[:2] > tested[canonicalize_name(requirement.name)].release[:2]:
+            newer.append(f"{requirement.name} {version}")
     for problem in problems:
         yield "broken", problem
     if not problems:
-        yield "ok", f"all {len(wanted)} packages are there, in the ranges that are tested"
+        yield "ok", f"all {len(wanted)} packages are there"
+    if newer:
+        yield "warn", f"newer than tested: {', '.join(newer)}. The tested versions are in {TESTED}."
 
 
 def _torch() -> Iterator[Finding]:
@@ -93,24 +106,26 @@ def _torch() -> Iterator[Finding]:
     x = torch.ones(3, requires_grad=True)
     (x @ x).backward()
     if x.grad is None or x.grad.numpy().tolist() != [2.0, 2.0, 2.0]:
-        yield "broken", f"torch {torch.__version__} takes a wrong gradient: {INSTALL}."
+        yield "broken", f"torch {torch.__version__} takes a wrong gradient: {how_to_install()}."
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "the CPU"
     yield "ok", f"torch {torch.__version__} for {build}, {torch.get_num_threads()} threads"
 
 
 def _kernel() -> Iterator[Finding]:
-    from jupyter_client.kernelspec import KernelSpecManager
-
-    program = KernelSpecManager().get_kernel_spec("python3").argv[0]
-    named = Path(program).name == program  # Lab takes `python` as the one that it runs on
-    if named or Path(program).parent == Path(sys.executable).parent:
-        yield "ok", "notebooks run on this Python"
-    else:
+    if not importlib.util.find_spec("jupyterlab"):
         yield (
             "warn",
-            f"notebooks run on another Python, {program}: `jupyter kernelspec remove python3` "
-            "takes that kernel away.",
+            f"`course learn` opens JupyterLab, which is not here: {how_to_install('lab')}.",
         )
+        return
+    from course_lib.files import jupyter_kernel
+
+    name, spec = jupyter_kernel.named()
+    if jupyter_kernel.runs_here(spec):
+        yield "ok", f"notebooks run on this Python, by the kernel {name}"
+    else:
+        where = f"notebooks run on another Python, {spec.argv[0]}"
+        yield "warn", f"{where}: `course learn` makes this one their kernel."
 
 
 def _machine() -> Iterator[Finding]:

@@ -26,6 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="grade this exercise; repeatable",
     )  # fmt: skip
     parser.add_argument(
+        "--exam", metavar="FILE", type=Path, help="grade pages of `course exam` by its key.json"
+    )
+    parser.add_argument(
         "--points", metavar="ID=N", action="append", default=[],
         help="let an exercise be worth N points; repeatable",
     )  # fmt: skip

@@ -5,6 +5,7 @@ seconds.
 """
 
 import contextlib
+import importlib.util
 import os
 import shlex
 import socket
@@ -14,8 +15,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from urllib.parse import quote
 
+from course_lib.files import jupyter_kernel
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import IS_CLONE, PACKAGE, ROOT
+from course_lib.files.paths import IS_CLONE, PACKAGE, ROOT, how_to_install
 from course_lib.files.releases import continued, hand_out
 from course_lib.files.workspace import VARIABLE, Workspace
 
@@ -35,8 +37,9 @@ SETTINGS = (
     # the address and what is wrong, without a line for each of Lab's extensions
     "--Application.log_level=WARN",
 )
-# Lab's settings: no question about news, colours as the system has them, long lines wrapped; and
-# what its kernels run first
+# Lab's settings: no question about news, colours as the system has them, long lines wrapped; a
+# notebook that is closed takes its kernel with it (0.3 GB each, where Binder has 2). And what its
+# kernels run first
 PAGE = PACKAGE / "command_line" / "lab"
 
 
@@ -68,11 +71,15 @@ def run(options: Namespace) -> int:
         raise CommandError(
             f"there is no folder {notebooks}: install the course from its repository."
         )
+    if not importlib.util.find_spec("jupyterlab"):
+        raise CommandError(f"JupyterLab is not here: {how_to_install('lab')}.")
     address = running(folder)
     if options.port is not None and not address and (problem := port_problem(options.port)):
         print(f"course: {problem}", file=sys.stderr)
         return 1
     os.environ.pop(VARIABLE, None)  # Lab's notebooks are in their workspace
+    with contextlib.suppress(OSError):  # where no kernel may be added, they name Jupyter's own
+        jupyter_kernel.register()
     try:
         messages = hand_out(workspace := Workspace.make(folder), notebooks)
     except OSError as error:
@@ -99,7 +106,7 @@ def running(folder: Path) -> str | None:
     from jupyter_server.serverapp import list_running_servers
 
     for server in list_running_servers():
-        if Path(server["root_dir"]) == folder.resolve():
+        if Path(server["root_dir"]).resolve() == folder.resolve():
             token = f"?token={server['token']}" if server["token"] else ""
             return f"{server['url']}lab{token}"
     return None

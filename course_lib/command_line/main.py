@@ -13,15 +13,16 @@ import importlib
 import io
 import os
 import sys
+from collections.abc import Iterable
 from typing import NoReturn, Protocol, cast
 
 import course_lib
 from course_lib.files.errors import CommandError
 
-# the modules, in the order in which `course --help` shows them
+# their modules, in the order in which `course --help` shows them
 COMMANDS = (
     "learn", "check", "watch", "progress", "list_exercises", "hint", "solution", "reset",
-    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export",
+    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export", "exam",
 )  # fmt: skip
 
 
@@ -44,12 +45,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a console without ✓ shows ? for it
+            # a file or a pipe gets every sign, whatever Windows' code page has; a console without
+            # ✓ shows ? for it
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="replace")
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_MININTERVAL", "10")  # few lines of a bar in a log
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
-    parser, names = _parser()
+    # a command that is called as its module is needs no other one
+    named = words[0] if words and words[0] in COMMANDS else None
+    parser, names = _parser([named] if named else COMMANDS)
     if words and not words[0].startswith("-") and words[0] not in names:
         near = difflib.get_close_matches(words[0], names, n=1)
         meant = f"did you mean {near[0]}?" if near else "`course --help` lists them."
@@ -88,8 +94,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` shows how.\n")
 
 
-def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
-    """Return what understands the commands, and their names."""
+def _parser(modules: Iterable[str] = COMMANDS) -> tuple[argparse.ArgumentParser, list[str]]:
+    """Return what understands the commands of some modules, and their names."""
     parser = _Parser(
         prog="course",
         description="The Transformer, built step by step in notebooks.",
@@ -99,7 +105,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser.add_argument("--version", action="version", version=f"%(prog)s {course_lib.__version__}")
     parser.set_defaults(run=None, takes_further=False)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in COMMANDS:
+    for module in modules:
         command = cast(Command, importlib.import_module(f"course_lib.command_line.{module}"))
         what = command.WHAT
         added = subparsers.add_parser(

@@ -3,6 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from course_lib.command_line.shared import load
+from course_lib.files.course_map import printed_solution
 from course_lib.files.errors import CommandError
 
 NAME = "solution"
@@ -23,24 +25,17 @@ def run(options: Namespace) -> int:
     if options.notebook:
         _write(options.exercise_id, options.notebook)
         return 0
-    from course_lib.checking.catalogue import UnknownExercise
-    from course_lib.checking.likeness import solution_alone
-
-    try:
-        text = solution_alone(options.exercise_id)
-    except UnknownExercise as error:
-        raise CommandError(str(error)) from None
-    if text is None:  # to put its helpers together takes seconds
-        from course_lib.checking.catalogue import load
+    text = printed_solution(options.exercise_id)
+    if text is None:  # an instructor's own, or none
+        exercise = load(options.exercise_id)
         from course_lib.checking.notebook.solution_text import solution_text
 
-        text = solution_text(load(options.exercise_id))
+        text = solution_text(exercise)
     print(text)
     return 0
 
 
 def _write(lesson: str, path: Path) -> None:
-    from course_lib.checking.catalogue import load
     from course_lib.checking.notebook.solution_text import solution_text
     from course_lib.files import ipynb
     from course_lib.grading.exports import release

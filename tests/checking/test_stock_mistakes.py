@@ -71,6 +71,8 @@ def test_a_layer_attends_with_the_other_softmax_wherever_it_keeps_its_rule():
 
 
 def test_every_ready_made_name_is_that_of_something():
-    groups = [x for name, x in vars(ready_made).items() if name.isupper()]
+    groups = [x for x in vars(ready_made).values() if isinstance(x, tuple)]
+    groups += [ready_made.SAME, [y for x in ready_made.SAME.values() for y in x.split()]]
+    groups.append(ready_made.OPERATIONS)
     for name in {name for group in groups for name in group}:
         assert pkgutil.resolve_name(name), name

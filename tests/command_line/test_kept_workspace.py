@@ -28,6 +28,12 @@ PARTS = re.split(
     Path(__file__).with_name("kept_by_0_2_0.txt").read_text("utf8"),
     flags=re.MULTILINE,
 )
+# passed by 0.2.0, which did not refuse it, and kept as it was
+CALLS_ITSELF = """from course_lib.exercises import mine
+
+def rnn_cell(x, h, w_x, w_h, b):
+    return mine("rnn/cell")(x, h, w_x, w_h, b)
+"""
 KEPT = dict(zip(PARTS[1::2], PARTS[2::2], strict=True))
 RECORD = {
     "status": "wrong",
@@ -138,3 +144,10 @@ def test_an_exercise_that_has_moved_to_an_exploration_is_found_where_it_was(
     exploration = workspace.folder / "explorations" / "04_trees.ipynb"
     assert main(["reset", exercise_id]) == 0
     assert "raise NotImplementedError" in ipynb.text(ipynb.read(exploration)["cells"][1])
+
+
+def test_an_answer_that_calls_itself_through_mine_is_the_librarys(tmp_path, monkeypatch, capsys):
+    Workspace.make(tmp_path).keep("rnn/cell", CALLS_ITSELF)
+    monkeypatch.chdir(tmp_path)
+    assert mine("rnn/cell") is load("rnn/cell").reference
+    assert "yours calls `mine`: write it anew" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import errno
+import importlib.util
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import start_new_kernel
 from jupyter_server import serverapp
 from jupyterlab.commands import get_app_dir
@@ -22,7 +24,7 @@ from course_lib.command_line.main import main
 from course_lib.data import store
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import LINK, continued, solution_link
+from course_lib.files.releases import INSTALLATION, LINK, continued, solution_link
 from course_lib.files.workspace import Workspace
 
 ID = "start/hello"
@@ -201,7 +203,7 @@ def test_a_notebook_is_handed_out_as_lab_saves_it_so_that_opening_it_changes_not
     notebooks, workspace, _ = course
     learn.hand_out(workspace, notebooks)
     metadata = ipynb.read(workspace.folder / "00_start.ipynb")["metadata"]
-    manager, client = start_new_kernel()
+    manager, client = start_new_kernel(kernel_name=metadata["kernelspec"]["name"])
     try:
         told = client.kernel_info(reply=True, timeout=60)["content"]["language_info"]
         assert metadata["language_info"] == told
@@ -288,6 +290,38 @@ def test_a_lab_that_is_open_on_the_workspace_is_named_and_no_second_one_started(
     assert said.endswith("open on them already: http://localhost:8888/lab?token=abc\n")
     assert len(files(workspace)) == 3
     assert started == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows asks for rights to make a link")
+def test_a_lab_is_found_in_a_workspace_behind_a_link(tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    (link := tmp_path / "here").symlink_to("there")
+    server = {"url": "http://localhost:8888/", "token": "", "root_dir": str(link)}
+    monkeypatch.setattr(serverapp, "list_running_servers", lambda: iter([server]))
+    assert learn.running(link) == learn.running(tmp_path / "there") == "http://localhost:8888/lab"
+
+
+def test_a_notebook_names_the_courses_kernel_whose_first_cell_says_what_another_one_lacks(course):
+    notebooks, workspace, _ = course
+    shutil.copy(ROOT / "notebooks" / "00_start_here.ipynb", notebooks / "02_alone.ipynb")
+    assert main(["learn", "--workspace", str(workspace.folder)]) == 0
+    handed = ipynb.read(workspace.folder / "02_alone.ipynb")
+    kernel = KernelSpecManager().get_kernel_spec(handed["metadata"]["kernelspec"]["name"])
+    assert (kernel.display_name, kernel.argv[0]) == ("Transformer course", sys.executable)
+    [cell] = [x for x in handed["cells"] if x["id"] == INSTALLATION]
+    # -I: without the course, in no environment of its own
+    asked = [sys.executable, "-I", "-S", "-c", ipynb.text(cell)]
+    said = subprocess.run(asked, capture_output=True, text=True).stderr.splitlines()[-1]
+    assert said == (
+        f"ImportError: {sys.executable} has no course_lib: choose the kernel *Transformer course*. "
+        "`course learn` makes it."
+    )
+
+
+def test_without_jupyterlab_it_says_how_to_install_it(course, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["learn"]) == 2
+    assert '[lab]"`.' in capsys.readouterr().err
 
 
 def test_a_workspace_that_is_only_read_is_said(course, monkeypatch, capsys):

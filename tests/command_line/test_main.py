@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import importlib.metadata
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ from course_lib.checking.notebook.predictions import asked
 from course_lib.command_line import shared
 from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store
-from course_lib.files import ipynb
+from course_lib.files import ipynb, paths
 from course_lib.files.course_map import course_map
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Guess, Workspace
@@ -174,6 +175,24 @@ def test_what_can_do_without_a_workspace_says_that_nothing_is_recorded(
         assert main(words) == 0
         assert f"Not recorded: {tmp_path} is in no workspace." in capsys.readouterr().out
     assert [x.name for x in tmp_path.iterdir()] == ["00.ipynb"]
+
+
+def test_before_the_deadline_a_check_says_what_is_missing_and_judges_nothing(
+    notebook, workspace, capsys
+):
+    path = notebook((ID, STUB))
+    assert main(["check", str(path), "--due", "00"]) == 1
+    assert capsys.readouterr().out == (
+        f"○ {ID}: not written yet\n{path} is a page of 00; 0 of 1 answers are there.\n"
+    )
+    notebook((ID, WRONG))
+    assert main(["check", str(path), "--due", "00"]) == 0
+    assert "1 of 1 answers are there" in capsys.readouterr().out
+    assert main(["check", str(path), "--due", "05"]) == 2
+    assert "This is the notebook of 00: what is graded here is 05." in capsys.readouterr().err
+    assert main(["check", str(path), "--due", "99"]) == 2
+    assert "no lesson 99 has exercises" in capsys.readouterr().err
+    assert workspace.record(ID).attempts == 0
 
 
 @pytest.mark.usefixtures("warm")
@@ -542,10 +561,52 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / store.ITEMS["cmudict"].file).write_bytes(b"half of it")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "0.1")
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["einops>=0.8"])
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "broken cmudict is damaged: run `course fetch --remove cmudict`" in said
-    assert "broken einops<0.9,>=0.8 is needed, and 0.1 is installed: run " in said
+    assert "broken einops>=0.8 is needed, and 0.1 is installed: run " in said
+
+
+def test_a_newer_package_is_newer_than_tested_and_not_broken(workspace, monkeypatch, capsys):
+    version = importlib.metadata.version
+    newer = {"torch": "99.1.0"}
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["torch>=2.6", "numpy>=1.26"])
+    monkeypatch.setattr("importlib.metadata.version", lambda name: newer.get(name) or version(name))
+    main(["doctor"])
+    said = capsys.readouterr().out
+    assert f"warn   newer than tested: torch 99.1.0. The tested versions are in {ROOT}" in said
+    assert "torch>=2.6" not in said
+
+
+@pytest.mark.parametrize(
+    ("wheel", "urls", "told"),
+    [
+        (True, [], 'run `{python} -m pip install "transformer-course[lab] @ {wheel}"`'),
+        (True, ["Repository, https://x.org/a/b/tree/v1"], '"transformer-course[lab] @ {wheel}"`'),
+        (False, ["Repository, https://x.org/a/b/tree/v1"], '[lab] @ git+https://x.org/a/b@v1"`'),
+        (False, [], "install the extra [lab] of the wheel that you have it from again"),
+    ],
+)
+def test_no_name_that_nobody_owns_is_told_to_install(tmp_path, monkeypatch, wheel, urls, told):
+    file = tmp_path / "a course.whl"
+    file.touch()
+    origin = json.dumps({"url": file.as_uri()}) if wheel else None
+    about = types.SimpleNamespace(
+        read_text=lambda name: origin, metadata=types.SimpleNamespace(get_all=lambda name: urls)
+    )
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: about)
+    monkeypatch.setattr(paths, "IS_CLONE", False)
+    said = paths.how_to_install("lab")
+    assert said.endswith(told.format(python=sys.executable, wheel=file.as_uri()))
+    assert "pip install transformer-course" not in said
+
+
+def test_what_goes_into_a_file_has_every_sign():
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252"}  # as on Windows
+    command = [sys.executable, "-m", "course_lib.command_line", "list"]
+    said = subprocess.run(command, capture_output=True, env=environment, check=True).stdout
+    assert "2 minutes · ●○○" in said.decode()
 
 
 def test_verify_fails_on_an_error_or_a_violation_and_keeps_what_holds(

@@ -42,7 +42,7 @@ def item_of(path, name, options=()):
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     return store.Item(
-        name, f"{name}==1.0", path.name, digest, len(content), "none", "a test", (), options
+        name, f"{name}==1.0", path.name, digest, len(content), "us", "none", "a test", (), options
     )
 
 
@@ -75,7 +75,8 @@ def shelf(tmp_path, monkeypatch):
     items = [make_wheel(folder, "lexicon"), make_sdist(folder)]
     monkeypatch.setattr(store, "ITEMS", {item.name: item for item in items})
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "a cache"))
-    monkeypatch.setenv("PIP_ARGS", f"--no-index --find-links '{folder}'")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", folder.as_uri())
     return folder
 
 
@@ -257,9 +258,11 @@ def test_the_data_page_tells_of_every_item():
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(rows) == len(store.ITEMS)
     for row, item in zip(rows, store.ITEMS.values(), strict=True):
-        name, _, requirement, size, licence, lessons = row.strip("| ").split(" | ")
+        name, _, requirement, size, source, licence, lessons = row.strip("| ").split(" | ")
         assert (name, requirement) == (f"`{item.name}`", f"`{item.requirement}`")
-        assert (size, licence) == (f"{item.size / 1e6:.1f} MB", item.licence)
+        assert (size, source) == (f"{item.size / 1e6:.1f} MB", item.source)
+        assert licence == item.licence
+        assert source
         assert tuple(lessons.split(", ")) == item.lessons
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 
 import pytest
 
@@ -88,3 +89,38 @@ def test_what_cannot_be_written_leaves_the_old(workspace, monkeypatch, reason):
     assert workspace.releases() == {"01.ipynb": "a"}
     kept = [path.name for path in workspace.folder.rglob("*") if path.is_file()]
     assert sorted(kept) == ["releases.json", "softmax.py"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
+def test_a_record_has_the_rights_that_its_owner_gives_new_files(workspace):
+    old = os.umask(0o077)
+    try:
+        workspace.keep(ID, "mine")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((workspace.folder / MARK / "answers" / f"{ID}.py").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("number", [5, 32])
+def test_a_file_that_a_scanner_has_open_is_replaced_a_moment_later(workspace, monkeypatch, number):
+    def busy(*_):
+        monkeypatch.undo()
+        raise error
+
+    error = PermissionError(13, "open elsewhere")
+    error.winerror = number  # as Windows has it
+    monkeypatch.setattr(os, "replace", busy)
+    workspace.keep(ID, "mine")
+    assert workspace.answer(ID) == "mine"
+
+
+def test_a_file_that_may_not_be_replaced_is_said_at_once(workspace, monkeypatch):
+    def refuse(*_):
+        calls.append(1)
+        raise PermissionError(13, "not yours")
+
+    calls = []
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError):
+        workspace.keep(ID, "mine")
+    assert len(calls) == 1

@@ -490,6 +490,28 @@ def test_grading_again_takes_the_same_seed_and_says_what_changed_for_whom(
     assert len(seeds) == 1
 
 
+def test_an_appeal_grades_one_student_again_into_the_rows_of_all(grade, hand_in, tmp_path, capsys):
+    for name in ("ada", "bob", "eve"):
+        hand_in(f"{name}/00.ipynb", WRONG)
+    (tmp_path / "class.csv").write_text("id\nada\nbob\neve\nzoe\n")
+    roster = ["--roster", tmp_path / "class.csv"]
+    assert grade(tmp_path / "in", tmp_path / "out", "--seed=3", *roster) == 0
+    assert grade(tmp_path / "in", tmp_path / "no", "--keep-others") == 2
+    assert "--keep-others needs --earlier" in capsys.readouterr().err
+    hand_in("bob/00.ipynb", RIGHT, below=tmp_path / "appeal")
+    words = ["--earlier", tmp_path / "out", "--keep-others", *roster]
+    assert grade(tmp_path / "appeal", tmp_path / "new", *words) == 0
+    before, now = rows(tmp_path / "out"), rows(tmp_path / "new")
+    assert now.keys() == before.keys()
+    assert [x for x in now if now[x] != before[x]] == ["bob/00.ipynb"]
+    assert now["bob/00.ipynb"]["score"] > before["bob/00.ipynb"]["score"]
+    assert "1 submission changed." in capsys.readouterr().out
+    pages = ("feedback", "gradescope")
+    assert [sorted(x.name for x in (tmp_path / "new" / y).iterdir()) for y in pages] == [
+        sorted(x.name for x in (tmp_path / "out" / y).iterdir()) for y in pages
+    ]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"seed": 1}', "[" * 100_000, "\xff"])
 def test_earlier_results_that_are_none_are_one_sentence(grade, hand_in, tmp_path, capsys, text):
     hand_in("ada.ipynb")

@@ -14,6 +14,8 @@ from course_lib.files.workspace import Workspace
 from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
+from tests import TENTH
+from tests.grading.test_hostile import read as cells_of
 
 HELLO, LAYER = "start/hello", "self_attention/layer"
 LAYER_SET_UP = (
@@ -139,6 +141,15 @@ def test_what_ipython_runs_is_read_as_the_answer_that_it_is(lab, cell):
         assert verdict(HELLO, answer).status == "passed"
 
 
+SUSPICIOUS = cells_of("suspicious")
+
+
+@pytest.mark.parametrize("name", [*SUSPICIOUS][TENTH])
+def test_an_honest_answer_that_looks_suspicious_has_all_its_points(graded, name):
+    found = graded([SET_UP, SUSPICIOUS[name]])
+    assert (found["status"], found["points"]) == ("passed", found["max_points"]), found
+
+
 @pytest.fixture(scope="module")
 def child():
     with ChildProcess(seconds=60) as process:
@@ -159,7 +170,22 @@ def lab(shell, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def three(child, sandboxes, lab):
+def graded(sandboxes):
+    """Grade cells, the last of which is an exercise's, as `course grade` does."""
+
+    def entry(cells, exercise_id=HELLO):
+        told = {"course": {"lesson": load(exercise_id).lesson}}
+        whole = [{"cell_type": "code", "metadata": {}, "source": x} for x in cells]
+        whole[-1]["metadata"] = {"exercise": exercise_id}
+        notebook = {"cells": whole, "metadata": told, "nbformat": 4}
+        with Judge(Rules(best_level(), 0, seconds=60)) as judge:
+            return judge.entry(json.dumps(notebook).encode())["exercises"][exercise_id]
+
+    return entry
+
+
+@pytest.fixture
+def three(child, graded, lab):
     """Judge cells in Lab, by `course check`, and graded; say what else Lab and check say."""
 
     def statuses(cells, exercise_id=HELLO):
@@ -175,8 +201,7 @@ def three(child, sandboxes, lab):
         notebook = {"cells": whole, "metadata": told, "nbformat": 4}
         submission = find_answers(notebook, "This")
         there = {x.exercise: x for x in verdicts(submission, child)}[exercise_id]
-        with Judge(Rules(best_level(), 0, seconds=60)) as judge:
-            away = judge.entry(json.dumps(notebook).encode())["exercises"][exercise_id]
+        away = graded(cells, exercise_id)
         return [
             (here.status, here.message, said),
             (there.status, there.message, warning(submission.attempts[exercise_id])),

@@ -354,6 +354,24 @@ LARGER_PART = {
         "from torch.distributions import Categorical\ndef softmax(x, mask=None):\n"
         "    return Categorical(logits=x).probs",
     ),
+    "a distribution's logarithm": (
+        "attention/softmax",
+        "import torch\nfrom torch.distributions import Categorical\n"
+        "def softmax(x, mask=None):\n"
+        "    each = torch.arange(x.shape[-1])\n"
+        "    return Categorical(logits=x.unsqueeze(-2)).log_prob(each).exp()",
+    ),
+    "a logarithm that is undone": (
+        "attention/softmax",
+        "def softmax(x, mask=None):\n    return x.log_softmax(-1).exp()",
+    ),
+    "a thread": (
+        "attention/softmax",
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from torch.distributions import Categorical\n"
+        "def softmax(x, mask=None):\n    with ThreadPoolExecutor() as pool:\n"
+        "        return pool.submit(lambda: Categorical(logits=x).probs).result()",
+    ),
     "a layer of the grader's": (
         "self_attention/scaled_dot_product",
         "from course_lib.answers.probe_layers import attention_by_softmax as ready\n"

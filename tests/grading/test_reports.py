@@ -18,6 +18,7 @@ import course_lib.grading
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.likeness import own_answers
+from course_lib.checking.statuses import code
 from course_lib.grading import reports
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.marks import schema
@@ -701,3 +702,16 @@ def test_the_same_results_give_the_same_bytes(results, hostile, tmp_path):
     )
     assert one == two
     assert len(one) == 5 + 2 * len(everything["submissions"])
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("those that want *it*, and `*x*`", "those that want <em>it</em>, and <code>*x*</code>"),
+        ("2 * names * 3, a*b*c, **bold**", "2 * names * 3, a*b*c, **bold**"),
+        ("*<b>* and `", "*&lt;b&gt;* and `"),
+        ("*<b>*", "<em>&lt;b&gt;</em>"),
+    ],
+)
+def test_backquotes_are_code_and_stars_are_emphasis(written, shown):
+    assert code(written) == shown

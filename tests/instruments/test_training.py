@@ -72,6 +72,34 @@ def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_fal
     assert f"Only {history.steps} of 10000 steps" in capsys.readouterr().out
 
 
+def interrupted_at(place):
+    def loss(model, batch):
+        if len(model.path) == place:
+            raise KeyboardInterrupt
+        return slope(model, batch)
+
+    return loss
+
+
+def test_a_reader_who_stops_a_training_keeps_its_model(monkeypatch, capsys):
+    monkeypatch.setattr(training, "get_ipython", object)
+    model = Point()
+    history = train(model, itertools.repeat(None), interrupted_at(4), steps=9, learning_rate=0.01)
+    assert history is model.history
+    assert history.steps == 4
+    assert not model.training
+    assert "Stopped at step 4 of 9: the model is kept as it is." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("place", "notebook"), [(4, None), (0, object())])
+def test_an_interrupt_ends_a_program_and_a_training_that_has_not_begun(
+    monkeypatch, place, notebook
+):
+    monkeypatch.setattr(training, "get_ipython", lambda: notebook)
+    with pytest.raises(KeyboardInterrupt):
+        train(Point(), itertools.repeat(None), interrupted_at(place), steps=9, learning_rate=0.01)
+
+
 def test_a_slow_first_step_alone_changes_nothing(clock):
     def slow_at_first(model, batch):
         clock.now += 0.01 if model.path else 0.2
@@ -128,7 +156,7 @@ def test_a_claim_that_fails_says_what_came_and_that_the_machine_may_be_the_reaso
 
 def test_a_claim_about_a_training_that_the_clock_ended_binds_nobody(shown):
     expect("x moves", False, 0.5, trained(10), trained(4))
-    assert "4 of 10 steps were taken before the time was up" in shown[0]["text/plain"]
+    assert "4 of 10 steps were taken" in shown[0]["text/plain"]
     assert shown[0][CLAIM]["holds"] is None
 
 

@@ -16,11 +16,22 @@ INSTALL = [str(ROOT / "install.py"), "--no-index", "--dry-run"]
 HAS_GPU = Path("/proc/driver/nvidia").exists()
 
 
-def install(*arguments, path, python=sys.executable):
+def install(*arguments, path, python=sys.executable, program=INSTALL):
     own = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     environment = {**own, "PATH": str(path), "PIP_CONFIG_FILE": os.devnull}
-    asked = [python, *INSTALL, *arguments]
+    asked = [python, *program, *arguments]
     return subprocess.run(asked, capture_output=True, text=True, env=environment)
+
+
+def stand_in(folder, name, about="", **files):
+    """Make a wheel that pip takes for a package's newest one."""
+    with zipfile.ZipFile(folder / f"{name}-9999-py3-none-any.whl", "w") as wheel:
+        about = f"Metadata-Version: 2.1\nName: {name}\nVersion: 9999\n{about}"
+        files[f"{name}-9999.dist-info/METADATA"] = about
+        files[f"{name}-9999.dist-info/WHEEL"] = "Wheel-Version: 1.0\nTag: py3-none-any\n"
+        files[f"{name}-9999.dist-info/RECORD"] = ""
+        for path, text in files.items():
+            wheel.writestr(path, text)
 
 
 def test_what_goes_well_is_one_line(tmp_path):
@@ -54,12 +65,19 @@ def test_uv_installs_where_it_is_and_pip_where_uv_fails(tmp_path, status):
 @pytest.mark.parametrize("needs", ["nvidia-cublas", *(["filelock"] if WEEKLY else [])])
 def test_gigabytes_in_vain_are_announced(tmp_path, needs):
     venv.create(tmp_path / "environment", with_pip=True)
-    with zipfile.ZipFile(tmp_path / "torch-2.99-py3-none-any.whl", "w") as wheel:
-        about = f"Metadata-Version: 2.1\nName: torch\nVersion: 2.99\nRequires-Dist: {needs}\n"
-        wheel.writestr("torch-2.99.dist-info/METADATA", about)
-        wheel.writestr("torch-2.99.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        wheel.writestr("torch-2.99.dist-info/RECORD", "")
+    stand_in(tmp_path, "torch", f"Requires-Dist: {needs}\n")
     python = tmp_path / "environment" / "bin" / "python"
     done = install("--find-links", str(tmp_path), "pip", path=tmp_path, python=str(python))
     assert done.returncode == 0, done.stderr
     assert ("no NVIDIA GPU" in done.stdout) == (needs == "nvidia-cublas")
+
+
+@pytest.mark.skipif(sys.platform != "linux" or HAS_GPU, reason="asked on Linux without a GPU")
+def test_uv_is_fetched_where_pip_would_bring_gigabytes_in_vain(tmp_path):
+    venv.create(tmp_path / "environment", with_pip=True)
+    stand_in(tmp_path, "torch", "Requires-Dist: nvidia-cublas\n")
+    stand_in(tmp_path, "uv", **{"uv/__main__.py": "import sys; print('uv', *sys.argv[1:3])"})
+    python = str(tmp_path / "environment" / "bin" / "python")
+    asked = ["--no-index", "--find-links", str(tmp_path), "-e", "."]
+    done = install(*asked, path=tmp_path, python=python, program=INSTALL[:1])
+    assert (done.stdout, done.returncode) == ("uv pip install\n", 0), done.stderr

@@ -85,11 +85,42 @@ def test_conda_environment_has_the_same_ranges():
     conda = dict(re.findall(r"^  - ([\w-]+)(>=[\d.,<]+)$", text, flags=re.MULTILINE))
     renamed = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
     wanted = {"python": PROJECT["requires-python"]}
-    for requirement in map(Requirement, PROJECT["dependencies"]):
+    lab = PROJECT["optional-dependencies"]["lab"]
+    for requirement in map(Requirement, PROJECT["dependencies"] + lab):
         wanted[renamed.get(requirement.name, requirement.name)] = str(requirement.specifier)
     assert {name: SpecifierSet(x) for name, x in conda.items()} == {
         name: SpecifierSet(x) for name, x in wanted.items()
     }
+
+
+# what Colab has of the library's packages, and what it adds: googlecolab/backend-info of 2026-08-19
+COLAB = {
+    "torch": "2.11.0", "numpy": "2.1.3", "safetensors": "0.8.0", "tokenizers": "0.22.2",
+    "einops": "0.8.2", "matplotlib": "3.10.0", "ipython": "7.34.0", "nbformat": "5.11.1",
+    "jinja2": "3.1.6", "markupsafe": "3.0.3", "platformdirs": "4.11.3", "tqdm": "4.67.3",
+    "rich": "13.9.4", "packaging": "26.3", "psutil": "5.9.5", "pip": "24.1.2",
+}  # fmt: skip
+BROUGHT = {"gguf", "jaxtyping"}
+
+
+def test_the_library_changes_no_package_of_colabs():
+    needed = {x.name: x.specifier for x in map(Requirement, PROJECT["dependencies"])}
+    assert needed.keys() == COLAB.keys() | BROUGHT
+    assert all(needed[name].contains(version) for name, version in COLAB.items())
+
+
+def test_no_package_has_an_upper_bound():
+    extras = PROJECT["optional-dependencies"].values()
+    for requirement in map(Requirement, sum(extras, PROJECT["dependencies"])):
+        assert [x.operator for x in requirement.specifier] == [">="], requirement
+
+
+def test_windows_and_macos_run_the_commands_of_the_readme():
+    commands = re.findall(r"^uv run .*$", (ROOT / "README.md").read_text("utf8"), re.MULTILINE)
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf8")
+    job = workflow[workflow.index("os: [macos-latest, windows-latest]") :]
+    assert len(commands) == 2
+    assert all(f"- run: {command}" in job for command in commands)
 
 
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CITATION.cff"])
@@ -145,3 +176,15 @@ def test_no_two_modules_have_one_name():
     files = [x for x in (ROOT / "course_lib").rglob("*.py") if not mirrors & set(x.parts)]
     names = [x.stem for x in files if not x.stem.startswith("__")]
     assert len(names) == len(set(names)), {x for x in names if names.count(x) > 1}
+
+
+def test_what_windows_lacks_is_imported_only_where_it_is_used():
+    lacking = {"fcntl", "grp", "pwd", "resource", "termios"}
+    linux_alone = ROOT / "course_lib" / "grading" / "judging" / "inside"
+    folders = ("course_lib", "lessons", "experiments", "benchmarks", "evaluation")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    for file in files:
+        if not file.is_relative_to(linux_alone):
+            body = ast.parse(file.read_text("utf8")).body
+            named = {x.name for line in body if isinstance(line, ast.Import) for x in line.names}
+            assert not named & lacking, file

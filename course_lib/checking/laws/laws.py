@@ -23,7 +23,8 @@
    processor, whatever its last digits are. A right one stays within half of the tolerance.
 16. A right answer passes whatever torch's settings are in the process that judges it, and none of
    them is another afterwards: see `SETTINGS`.
-17. All this holds for every seed.
+17. Every clause of the statement is asked: see `clauses`. What is forbidden stands in the stub.
+18. All this holds for every seed.
 
 That each exercise stands in one lesson is a law of the lessons.
 """
@@ -44,6 +45,7 @@ from course_lib.answers.answer import Description, Foreign, InProcess, Reply, te
 from course_lib.answers.settings import settings
 from course_lib.answers.source import define, source_of
 from course_lib.checking.exercise import Exercise, Mistake
+from course_lib.checking.laws.clauses import untied
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.mutants import by_heart, guessing, mutants
 from course_lib.checking.laws.sizes import missing_sizes
@@ -105,7 +107,7 @@ class Proof:
 
 def prove(exercise: Exercise, seeds: tuple[int, ...] = (0,)) -> Proof:
     """Hold an exercise against its laws, the 4th excepted, for each seed of the inputs."""
-    violations = [*_texts(exercise), *_elsewhere(exercise, seeds)]
+    violations = [*_texts(exercise), *untied(exercise), *_elsewhere(exercise, seeds)]
     violations += [*_large_numbers(exercise), *missing_sizes(exercise), *_refused(exercise)]
     violations += _by_heart(exercise, seeds)
     for seed in seeds:
@@ -169,10 +171,10 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
         if verdict.status != status:
             yield f"{who} (seed {seed}) is {verdict.status!r}: {verdict.message}"
 
-    begun = InProcess(_defined(exercise, exercise.stub))
+    begun = InProcess(defined(exercise, exercise.stub))
     yield from expect("not attempted", begun, "the stub")
     written = source_of(exercise.reference)
-    yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
+    yield from expect("passed", InProcess(defined(exercise, written)), "the reference")
     for alternative in exercise.alternatives:
         if (apart := _tried(exercise, alternative, seed).deviation(math.inf)) > NEAR:
             yield f"{alternative.__name__} (seed {seed}) differs by {apart:.2g} tolerances"
@@ -277,7 +279,7 @@ def made_by_machine(exercise: Exercise, seed: int) -> Iterator[tuple[str, Answer
     for name, mutant in mutants(exercise, _first(exercise, seed)).items():
         yield name, _tried(exercise, mutant, seed)
     for name, source in edits(exercise):
-        yield name, _tried(exercise, _defined(exercise, source), seed)
+        yield name, _tried(exercise, defined(exercise, source), seed)
 
 
 def _is_other(tried: AnswerRun, mistake: Mistake, seed: int) -> bool:
@@ -320,7 +322,7 @@ def _tried(exercise: Exercise, answer: Callable, seed: int) -> AnswerRun:
     return AnswerRun(exercise, InProcess(answer), seed)
 
 
-def _defined(exercise: Exercise, source: str) -> Callable:
+def defined(exercise: Exercise, source: str) -> Callable:
     """Define an answer from its source, with the names that the reference's module knows."""
     namespace = dict(vars(importlib.import_module(exercise.reference.__module__)))
     del namespace[exercise.name]

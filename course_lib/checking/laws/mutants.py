@@ -30,8 +30,8 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """Derive the mutants that apply to an exercise whose reference gave this reply.
 
     "first case only" always; "changes its input" where an input is a tensor; "detached" where the
-    output has a gradient to pass on, "float32 inside" where that is an input's, "float32 always"
-    where there is none to follow; "... ignored" for each argument, and for each of the
+    output has a gradient to pass on, "float32 inside" where that is an input's;
+    "... ignored" for each argument, and for each of the
     constructor's. Where the reference calls
     `attention.softmax`: "softmax without its maximum", and "masked with a large number" if it
     hands a mask over.
@@ -43,8 +43,6 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         derived["detached"] = _wrap(exercise, _detached)
         if any(is_float(x) for _, x in tensors(reply.inputs)):
             derived["float32 inside"] = _wrap(exercise, _float32)
-    if any(is_float(y) for _, y in tensors(reply.output)) and not any(tensors(reply.inputs)):
-        derived["float32 always"] = _wrap(exercise, _single)
     first = cases(exercise, 0)[0].case
     for name, place, value in _usual(exercise.parameters, first.inputs):
         derived[f"{name} ignored"] = _wrap(exercise, _ignoring(place, value))
@@ -181,10 +179,6 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     dtype = next(x.dtype for _, x in tensors(inputs) if is_float(x))
     single = change_tensors(inputs, lambda x: x.float() if x.is_floating_point() else x)
     return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)
-
-
-def _single(call: Callable, inputs: tuple) -> Any:
-    return change_tensors(call(*inputs), lambda y: y.float() if is_float(y) else y)
 
 
 def _usual(parameters: list[inspect.Parameter], given: tuple) -> Iterator[tuple[str, int, Any]]:

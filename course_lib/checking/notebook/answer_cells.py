@@ -171,6 +171,18 @@ def find_answers(
     return Submission(attempts, remarks)
 
 
+def another_page(notebook: dict, exercises: list[Exercise]) -> str | None:
+    """Say so of a notebook that is of another lesson than all of these exercises, if they are any.
+
+    An older one may still hold what has moved to an exploration.
+    """
+    own, pages = ipynb.lesson(notebook), {x.lesson for x in exercises}
+    held = {ipynb.exercise(cell) for cell in notebook["cells"]}
+    if not own or not pages or own in pages or not held.isdisjoint(x.id for x in exercises):
+        return None
+    return f"This is the notebook of {own}: what is graded here is {' and '.join(sorted(pages))}."
+
+
 def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
     """Judge each attempt through a handle: what one of them does costs that one alone."""
     failed: list[Exercise] = []

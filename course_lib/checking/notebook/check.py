@@ -22,6 +22,7 @@ from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_a
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import in_time
 from course_lib.checking.telling import hints, panel
+from course_lib.checking.trying.forbidden import DOORS, in_source
 from course_lib.checking.trying.remarks import remark
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files.atomic import write_atomically
@@ -43,7 +44,8 @@ def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
 def check(exercise_id: str, answer: Any = ...) -> None:
     """Show the verdict on what the exercise's cell says, and keep what passes in the workspace.
 
-    The cell is the last one that has run of those that define the exercise's name. An `answer`
+    Those that it joins are tried before it, and the first that is wrong is shown in its place. The
+    cell is the last one that has run of those that define the exercise's name. An `answer`
     that is not what this name stands for in a notebook is judged as it is given.
     """
     if not isinstance(exercise_id, str):
@@ -53,6 +55,8 @@ def check(exercise_id: str, answer: Any = ...) -> None:
         exercise = load(exercise_id)
     except UnknownExercise as error:
         return _tell(sentence(str(error)))
+    if not all(map(_holds, map(load, exercise.joins))):
+        return None
     given, attempt = answer is not ..., None
     if not given or cells.stands_for(exercise.name, answer):
         attempt = as_graded.in_notebook(exercise)
@@ -75,6 +79,19 @@ def check(exercise_id: str, answer: Any = ...) -> None:
     else:
         _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
     return None
+
+
+def _holds(part: Exercise) -> bool:
+    """Try an exercise that another one joins, and show and return where it is wrong."""
+    attempt = as_graded.in_notebook(part)
+    judged = in_time(partial(judge_attempt, attempt)) if attempt else None
+    if not attempt or not judged or judged.status == "not attempted":
+        return True
+    if judged.status != "passed":
+        _show(panel.text(judged), panel.html(judged))
+    if workspace := _workspace():
+        record(workspace, judged, attempt.define, attempt)
+    return judged.status == "passed"
 
 
 def _no_answer(exercise: Exercise, answer: Any, given: bool) -> str | None:
@@ -137,7 +154,9 @@ def record(
 ) -> None:
     """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
     try:
-        workspace.note_check(judged.exercise, judged.status, judged.points, judged.max_points)
+        named = judged.message if judged.status == "known mistake" else ""
+        points = judged.points, judged.max_points
+        workspace.note_check(judged.exercise, judged.status, *points, named)
         if judged.status == "passed":
             _keep(workspace, judged.exercise, answer, attempt)
     except OSError as error:
@@ -171,6 +190,11 @@ def mine(exercise_id: str) -> Callable:
     source = workspace.answer(exercise_id)
     if source is None:
         print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
+        return exercise.reference
+    # what was kept before this was refused would call itself
+    if doors := in_source(source, {}, DOORS):
+        own = doors[0].rpartition(".")[2]
+        print(f"{exercise.name}: the library's; yours calls `{own}`: write it anew, and check it")
         return exercise.reference
     try:
         answer = define(source, exercise.name)

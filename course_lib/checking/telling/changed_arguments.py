@@ -1,9 +1,9 @@
 """Which change of its arguments would make the right answer give these wrong results.
 
-Two arguments exchanged, one negated or forgotten, a matrix transposed: the reference is asked again
-with each such change, until it gives what the answer gave, in every case. Where the answer raises
-exceptions in some cases, the others are explained if there are any; if not, all sizes are made
-equal, so that they fit.
+Two arguments exchanged, one negated or forgotten, a matrix transposed, another softmax: the
+reference is asked again with each such change, until it gives what the answer gave, in every case.
+Where the answer raises exceptions in some cases, the others are explained if there are any; if not,
+all sizes are made equal, so that they fit.
 """
 
 import inspect
@@ -20,6 +20,7 @@ from torch import Tensor
 from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.answers.probe_layers import Named
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.stock_mistakes import Softmax, another_softmax
 from course_lib.checking.telling.known_mistakes import equal_sizes, is_whole, same_rows
 from course_lib.checking.trying.trial import AnswerRun, Question, cases, is_float, same, same_reply
 
@@ -28,10 +29,11 @@ LARGEST = 64  # of a size that is tried: the reference may take its square in ti
 
 
 class Change(NamedTuple):
-    """A change of a request, and what that is in words."""
+    """A change of a request, or of the softmax that the reference calls; and it in words."""
 
     said: str
-    change: Callable[[Request], Request]
+    change: Callable[[Request], Request] = lambda request: request
+    softmax: Softmax | None = None
 
 
 def changed_arguments(tried: AnswerRun, seed: int) -> str | None:
@@ -84,12 +86,14 @@ def _explains(tried: AnswerRun, asked: list[Question], number: int, least: int) 
 
 @lru_cache(maxsize=16384)
 def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
-    request = replace(_changes(exercise)[number].change(question.request), watch=(), settings=False)
-    if _is_unchanged(question.request, request):
+    change = _changes(exercise)[number]
+    request = replace(change.change(question.request), watch=(), settings=False)
+    reference = another_softmax(exercise, change.softmax) if change.softmax else exercise.reference
+    if reference is exercise.reference and _is_unchanged(question.request, request):
         return question.expected
     if _is_too_large(question.request, request):
         return Reply(error=Error("TooLarge", "a size that nobody asked for"))
-    return InProcess(exercise.reference).run(request)
+    return InProcess(reference).run(request)
 
 
 def _is_unchanged(before: Request, after: Request) -> bool:
@@ -120,7 +124,8 @@ def _changes(exercise: Exercise) -> list[Change]:
         Change(f"with {names[b]} in the place of {names[a]}", partial(_moved, to={a: b}))
         for a, b in [*pairs, *((b, a) for a, b in pairs)]
     ]
-    return [*_always(exercise), *exchanged, *single, *instead]
+    softmaxes = [Change(said, softmax=softmax) for said, softmax in SOFTMAXES.items()]
+    return [*_always(exercise), *exchanged, *single, *softmaxes, *instead]
 
 
 def _moved(request: Request, to: dict[int, int]) -> Request:
@@ -188,6 +193,39 @@ def _transposed(x: Any) -> Any:
     return x.mT if (is_float(x) or _is_mask(x)) and x.dim() > 1 else x
 
 
+def _hidden(scores: Tensor, mask: Tensor | None, score: float = -torch.inf) -> Tensor:
+    return scores if mask is None else scores.masked_fill(~mask, score)
+
+
+def _shown_after(weights: Tensor, mask: Tensor | None) -> Tensor:
+    return weights if mask is None else weights * mask
+
+
+SOFTMAXES: dict[str, Softmax] = {
+    "without a softmax": lambda scores, mask=None: _hidden(scores, mask, 0.0),
+    "with the softmax over the queries": lambda scores, mask=None: _hidden(scores, mask).softmax(
+        -2
+    ),
+    "with the softmax over the first axis": lambda scores, mask=None: _hidden(scores, mask).softmax(
+        0
+    ),
+    "with sigmoid in the place of the softmax": lambda scores, mask=None: _shown_after(
+        scores.sigmoid(), mask
+    ),
+    "with weights masked after the softmax": lambda scores, mask=None: _shown_after(
+        scores.softmax(-1), mask
+    ),
+    "with masked scores of 0": lambda scores, mask=None: _hidden(scores, mask, 0.0).softmax(-1),
+    "with 10,000 subtracted from masked scores": lambda scores, mask=None: (
+        scores if mask is None else scores - 1e4 * ~mask
+    ).softmax(-1),
+    "with the mask added to the scores": lambda scores, mask=None: (
+        scores if mask is None else scores + mask
+    ).softmax(-1),
+    "with a mean in the place of the softmax": lambda scores, mask=None: _hidden(
+        torch.zeros_like(scores), mask
+    ).softmax(-1),
+}
 SINGLE: dict[str, Callable[[Any], Any]] = {
     "with {} the wrong way round, True for False": _opposite,
     "without {}": lambda x: None if isinstance(x, Tensor) and not is_float(x) else x,

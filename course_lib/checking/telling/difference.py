@@ -90,7 +90,12 @@ def difference(pairs: list[Pair], exact: bool = False, held: Sequence[Pair] = ()
         return None
     alike = all(x.got.shape == x.expected.shape for x in pairs)
     every = [*pairs, *(x for x in held if is_strided(x.got))]
-    for find in (_changed, _argument, *((_factor, _added) if alike else ()), _residual):
+    for find in (
+        _changed,
+        _argument,
+        *((_factor, _added, _one_place_off) if alike else ()),
+        _residual,
+    ):
         if (said := find(pairs)) and find(every) == said:
             return said
     if exact:
@@ -255,6 +260,14 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "expected.": lambda y: y.softmax(-1) if y.dim() else y,
     "The result went through a logarithm of a softmax: log-probabilities came, where the numbers "
     "before it are expected.": lambda y: y.log_softmax(-1) if y.dim() else y,
+    "The result went through a sigmoid, where the numbers before it are expected.": torch.sigmoid,
+    "The result went through a tanh, where the numbers before it are expected.": torch.tanh,
+    "Negative numbers were cut off at the end: 0 is where they are expected.": torch.relu,
+    "An exponential was taken of the result, where the numbers before it are expected.": torch.exp,
+    "A logarithm was taken of the result, where the numbers before it are expected.": torch.log,
+    "The result was squared: each number is the square of what is expected.": torch.square,
+    "A root was taken of the result, where the numbers before it are expected.": torch.sqrt,
+    "The result is upside down: 1 / it is expected.": torch.reciprocal,
     "The order is reversed along the last axis.": lambda y: y.flip(-1) if y.dim() else y,
     "The order of the rows is reversed.": lambda y: y.flip(-2) if y.dim() > 1 else y,
 }
@@ -267,6 +280,23 @@ def _changed(pairs: list[Pair]) -> str | None:
     for sentence, change in CHANGES.items():
         if all(x.is_near(x.got, change(x.expected.double())) for x in pairs):
             return sentence
+    return None
+
+
+def _one_place_off(pairs: list[Pair]) -> str | None:
+    """Say so if each row is what is expected one row before it, or one after it."""
+    if any(x.expected.dim() < 2 or x.expected.dtype == torch.bool for x in pairs):
+        return None
+    early, late = slice(None, -1), slice(1, None)
+    for ours, right, said in (
+        (late, early, "late: each row but the first is what is expected in the row before it."),
+        (early, late, "early: each row but the last is what is expected in the row after it."),
+    ):
+        parts = [
+            replace(x, got=x.got[..., ours, :], expected=x.expected[..., right, :]) for x in pairs
+        ]
+        if not _are_few(parts) and all(x.is_near(x.got, x.expected) for x in parts):
+            return f"The results come one place {said}"
     return None
 
 
@@ -320,8 +350,11 @@ def _factor(pairs: list[Pair]) -> str | None:
         several = sum(int(x.expected.count_nonzero()) for x in pairs) > 1
         means = (end for end, of in LOGARITHMS.items() if math.isclose(factor, of, rel_tol=1e-4))
         return f"{said.format(f'{factor:.4g}')}{next(means, '.')}" if several else None
-    if formula := next(_formulas(pairs, factors), None):
-        return f"{said.format(formula)}; in one case that is {factor:.4g}."
+    if found := next(_formulas(pairs, factors), None):
+        formula, size = found
+        times = f"{said.format(formula.format(size))}; in one case that is {factor:.4g}."
+        # what is a size of a tensor has been summed over; a number that is given has not
+        return times if size in pairs[0].arguments else f"{times}{EXCHANGED.get(formula, '')}"
     return None
 
 
@@ -346,13 +379,21 @@ FORMULAS: dict[str, Callable[[int], float]] = {
 }
 
 
-def _formulas(pairs: list[Pair], factors: list[float]) -> Iterator[str]:
-    """Yield what the factors are, as formulas of a size."""
+EXCHANGED = {
+    "{}": " Was a sum taken in the place of a mean?",
+    "1/{}": " Was a mean taken in the place of a sum?",
+}
+
+
+def _formulas(pairs: list[Pair], factors: list[float]) -> Iterator[tuple[str, str]]:
+    """Yield what the factors are, as formulas of a size, and the name of the size."""
     for formula, of in FORMULAS.items():
         for name in pairs[0].sizes:
-            both = zip((x.sizes.get(name, 0) for x in pairs), factors, strict=True)
-            if all(size > 1 and math.isclose(of(size), f, rel_tol=1e-4) for size, f in both):
-                yield formula.format(name)
+            named = [x.sizes.get(name, 0) for x in pairs]
+            both = zip(named, factors, strict=True)
+            # of a size of 1 the factor is 1, and what is multiplied by it is right
+            if all(size > 0 and math.isclose(of(size), f, rel_tol=1e-4) for size, f in both):
+                yield formula, name
 
 
 def _added(pairs: list[Pair]) -> str | None:

@@ -5,8 +5,10 @@ from the right results, by the table in `difference`. Where that finds nothing, 
 """
 
 import ast
+import builtins
 import inspect
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,12 +16,11 @@ from typing import Any
 import torch
 
 from course_lib.answers.answer import Reply, tensors
-from course_lib.answers.source import function_in, source_of
+from course_lib.answers.source import function_in, globals_read, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.telling.changed_arguments import changed_arguments
 from course_lib.checking.telling.difference import Pair, difference, example, pair, sizes
 from course_lib.checking.trying.trial import (
-    DEFAULT_TYPE,
     ENDED,
     FLOAT64,
     GRADIENTS,
@@ -51,7 +52,6 @@ NUMPY = (
 CONDITIONS = {
     GRADIENTS: "With inputs that require a gradient",
     FLOAT64: "With float64 inputs",
-    DEFAULT_TYPE: "Where torch's default float type is float64",
     LARGE_NUMBERS: "With very large numbers",
     UNCHANGED: "With non-contiguous inputs, and after a call on other numbers",
 }
@@ -67,16 +67,18 @@ def explanation(tried: AnswerRun, seed: int) -> str:
     exercise, trials = tried.exercise, tried.all()
     trial = first_failing(trials)
     wrong = [x for x in trial.calls if not x.held and not x.reply.error]
-    if changed := _inputs(exercise, trials):
-        return changed
+    changed = _inputs(exercise, trials)
+    if changed and trials[0].held:
+        return f"The result is right, but the call also changes {changed}"
     if not wrong or not wrong[0].expected:
         return f"Every case is right, but one law does not hold: {trial.sentence}."
-    return (
+    said = (
         _drawn(tried, wrong[0], seed)
         or _results(tried, trial, wrong, seed)
         or _gradients(exercise, wrong)
         or _on_condition(tried, trial, _counted(exercise, trial, wrong), seed)
     )
+    return f"{said} The call also changes {changed}" if changed else said
 
 
 def raised(tried: AnswerRun, said: str, seed: int) -> str:
@@ -90,8 +92,8 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
     if trial is trials[0]:
         more = changed_arguments(tried, seed) or _refuses(call) or _only(exercise, trial)
         more = more or _named_sizes(exercise, call)
-    elif changed := _inputs(exercise, trials):
-        return changed
+    elif trials[0].held and (changed := _inputs(exercise, trials)):
+        return f"The result is right, but the call also changes {changed}"
     elif "numpy()" in (message := call.reply.error.message) and "requires grad" in message:
         return NUMPY
     else:
@@ -99,8 +101,11 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
     return _on_condition(tried, trial, f"{sentence(said)} {more}" if more else said, seed)
 
 
-def unused(exercise: Exercise, source: str) -> str:
-    """Name the arguments that the code of a wrong answer never reads, if the right one does."""
+def unused(exercise: Exercise, source: str, said: str) -> str:
+    """Name the arguments that the code of a wrong answer never reads, if the right one does.
+
+    What is `said` of one of them already is the cause.
+    """
     try:
         function = function_in(ast.parse(source), exercise.method)
         right = function_in(ast.parse(source_of(exercise.reference)), exercise.method)
@@ -109,14 +114,21 @@ def unused(exercise: Exercise, source: str) -> str:
     ours, theirs = ([x.arg for x in y.args.args] for y in (function, right))
     if ours != theirs or "locals" in source:
         return ""
-    read = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
+    known = [{x.id for x in ast.walk(y) if isinstance(x, ast.Name)} for y in (function, right)]
     # what may be left out is known to be ignored by what comes of it
     needed = ours[: len(ours) - len(function.args.defaults)]
-    never = [f"`{name}`" for name in needed if name not in read[0] and name in read[1]]
-    if not never:
+    never = [f"`{name}`" for name in needed if name not in known[0] and name in known[1]]
+    if not never or any(name in said for name in never):
         return ""
-    are = "is" if len(never) == 1 else "are"
-    return f" {' and '.join(never)} {are} never used: does this read variables of another cell?"
+    given = {*vars(builtins), *vars(sys.modules[exercise.reference.__module__])}
+    others = [f"`{name}`" for name in sorted(globals_read(source) - given)]
+    read = f": {_listed(others)} in their place come from another cell" if others else ""
+    return f" {_listed(never)} {'is' if len(never) == 1 else 'are'} never used{read}."
+
+
+def _listed(names: list[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def first_failing(trials: list[Trial]) -> Trial:
@@ -243,7 +255,6 @@ def _results(tried: AnswerRun, trial: Trial, wrong: list[Call], seed: int) -> st
         return None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
         own = f" (a tensor that you make yourself needs `dtype={_first_tensor(exercise)}.dtype`)"
-        own = "" if trial.sentence == DEFAULT_TYPE else own
         return _on_condition(tried, trial, SEVEN_DIGITS.format(own), seed)
     said = difference(pairs, True, held)
     if not said and trial is tried.all()[0]:
@@ -339,15 +350,15 @@ def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
 
 
 def _inputs(exercise: Exercise, trials: list[Trial]) -> str | None:
-    """Say which arguments the calls have changed, if all else of the results is right."""
+    """Say which arguments the calls have changed, and how that comes about."""
     calls = [call for trial in trials for call in trial.calls]
     places = sorted({place for call in calls for place in call.changed()})
-    if not places or not trials[0].held:
+    if not places:
         return None
     said = " and ".join(f"`{exercise.parameters[place].name}`" for place in places)
     return (
-        f"The result is right, but the call also changes {said}: `+=`, `x[...] =` and names that "
-        "end in `_` write into the caller's tensor. Make a new one."
+        f"{said}: `+=`, `x[...] =` and names that end in `_` write into the caller's tensor. Make "
+        "a new one."
     )
 
 

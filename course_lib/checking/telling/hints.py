@@ -14,8 +14,9 @@ class NoHint(LookupError):
 def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> str:
     """Return the hint of this number (from 1), or the next that has not been read, and record it.
 
-    Without a workspace nothing is recorded, and the next is the first. The last one names the way
-    to the solution. Raises NoHint or UnknownExercise.
+    It begins with what the last check has named, if that was a known mistake. Without a workspace
+    nothing is recorded, and the next is the first. The last one names the tools, and the way to
+    the solution. Raises NoHint or UnknownExercise.
     """
     hints = outline(exercise_id).hints
     if number is None:
@@ -24,6 +25,8 @@ def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> s
         raise NoHint(f"{exercise_id} has the hints 1 to {len(hints)}, and no hint {number}.")
     lines = [f"Hint {number} of {len(hints)}.", hints[number - 1]]
     if number == len(hints):
+        if tools := outline(exercise_id).tools:
+            lines.append(f"Our solution uses {', '.join(f'`{x}`' for x in tools)}.")
         lines.append(
             f'This was the last one. `solution("{exercise_id}")` in a notebook, or '
             f"`course solution {exercise_id}` in a terminal, prints our solution."
@@ -33,6 +36,8 @@ def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> s
     else:
         lines[0] += f' `hint("{exercise_id}", {number + 1})` is the next one.'
     if workspace:
+        if mistake := workspace.record(exercise_id).mistake:
+            lines.insert(0, f"Your last answer: {mistake} Mend that first.")
         try:
             workspace.note_hint(exercise_id, number)
         except OSError:

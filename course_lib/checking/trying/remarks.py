@@ -1,11 +1,20 @@
-"""A remark on an answer that has passed: what would fail or be slow elsewhere. It costs nothing."""
+"""A remark on an answer that has passed: its form, what would fail or be slow elsewhere.
 
+It costs no points.
+"""
+
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from course_lib.answers.answer import Answer, InProcess, tensors
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import TooManyCalls, Watch
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.telling.difference import kind
 from course_lib.checking.trying.trial import cases, each, one_of_each, request_for
 
 TIMES = 10  # as many operations as the reference makes
@@ -25,6 +34,7 @@ def remark(exercise: Exercise, answer: Answer, seed: int = 0) -> str | None:
     """Say in a sentence or two what a passed answer would not do elsewhere, if anything."""
     return (
         _moved(exercise, answer, seed)
+        or _form(exercise, answer, seed)
         or _on_a_gpu(exercise, answer, seed)
         or _slow(exercise, answer, seed)
     )
@@ -39,6 +49,44 @@ def _moved(exercise: Exercise, answer: Answer, seed: int) -> str | None:
         f"One remark: the inputs are on the CPU, and your result is on the device {device!r}. "
         "Compute where the inputs are, as in `device=x.device`, and leave the choice to the caller."
     )
+
+
+def _form(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Find a result whose numbers are right, and that is of another type than it should be."""
+    first = cases(exercise, seed)[0]
+    got, right = answer.run(first.request).output, first.expected.output
+    if wrong := next(_other_types(got, right), None):
+        ours, theirs = map(_kind, wrong)
+        if (ours, theirs) == ("a float", "an int"):
+            theirs = "a whole number: `//` gives one, and `/` never does"
+        return f"One remark: this returns {ours}, and should return {theirs}."
+    if "default float type" not in (exercise.reference.__doc__ or ""):
+        return None
+    other = answer.run(replace(first.request, default_dtype="float64"))
+    if all(x.dtype == torch.float64 for _, x in tensors(other.output)):
+        return None
+    return (
+        "One remark: the result is float32 always. Who has set another default by "
+        "`torch.set_default_dtype` expects that: leave out `dtype=torch.float32`."
+    )
+
+
+def _other_types(got: Any, right: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the parts of a result that are of another type than those of the right one."""
+    if isinstance(got, Tensor) and isinstance(right, Tensor):
+        if got.dtype != right.dtype:
+            yield got, right
+    elif type(got) is not type(right):
+        yield got, right
+    elif isinstance(got, tuple | list):
+        for ours, theirs in zip(got, right, strict=False):
+            yield from _other_types(ours, theirs)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"numbers of {str(value.dtype).removeprefix('torch.')}"
+    return kind(value)
 
 
 def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:

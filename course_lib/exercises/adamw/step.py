@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.adamw import adamw_step
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=adamw_step,
@@ -18,6 +18,10 @@ exercise = Exercise(
         "in their quotient?",
         "The decay multiplies the parameter. Does anything of the two averages go into it?",
     ),
+    clauses={
+        "both 0 before step 1": GIVEN,
+        "Nothing is changed in place": "inputs are not modified",
+    },
     forbidden=("torch.optim.AdamW", "torch.optim.Adam"),
     no_gradient="nobody differentiates through a step, and the root has no slope at 0",
     small_only="squares of large gradients leave the range of a float",

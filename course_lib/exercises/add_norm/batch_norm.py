@@ -4,7 +4,7 @@ import torch
 
 from course_lib.add_norm import batch_norm
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import NORMS
 
 exercise = Exercise(
@@ -21,6 +21,13 @@ exercise = Exercise(
         "A padded token counts in no mean. It still gets a result: which mean and which variance "
         "does it get it with?",
     ),
+    clauses={
+        "where `mask` is True": "mask_ignored",
+        "padded tokens are normalised with them too": "padding_left_alone",
+        "both are 0": GIVEN,
+        "These are the statistics of training": GIVEN,
+        "none are kept": GIVEN,
+    },
     forbidden=NORMS,
 )
 

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.add_norm import erase_direction
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=erase_direction,
@@ -20,6 +20,9 @@ exercise = Exercise(
         "This number has lost the axis of the entries, and it is to be multiplied by u, which has "
         "no other. Which shapes must the two have for a result of the stream's shape?",
     ),
+    clauses={
+        "A layer deletes by writing": GIVEN,
+    },
     equivalent=(
         # a direction has one axis only
         "1 -> 0",

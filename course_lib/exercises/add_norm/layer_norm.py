@@ -21,6 +21,10 @@ exercise = Exercise(
         "A token whose entries are all equal has the variance 0. What is under the root then, "
         "and what would be there if eps came after it?",
     ),
+    clauses={
+        "the token's own d entries": "over_the_words",
+        "each sum divided by d": "divided_by_one_less",
+    },
     forbidden=NORMS,
 )
 

@@ -4,7 +4,7 @@ import torch
 
 from course_lib.add_norm import PostNorm
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=PostNorm,
@@ -21,6 +21,10 @@ exercise = Exercise(
         "The norm is a function of three arguments. Two of them are learned, and wait under "
         "`self`: what are they called there, and in which order does `layer_norm` take them?",
     ),
+    clauses={
+        "takes tokens to tokens": GIVEN,
+        "normalises": "another norm",
+    },
 )
 
 

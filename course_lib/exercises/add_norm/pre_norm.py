@@ -20,6 +20,10 @@ exercise = Exercise(
         "layer read, and to which is added what it found?",
         "What came in after x is for the layer. Does the norm want any of it?",
     ),
+    clauses={
+        "The sum itself is never normalised": "result_normalised_too",
+        "are as in `PostNorm`": "another norm",
+    },
 )
 
 

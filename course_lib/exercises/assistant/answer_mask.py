@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.assistant import answer_targets
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=answer_targets,
@@ -24,6 +24,13 @@ exercise = Exercise(
         "`asked` counts tokens, and places are counted from 0. Which place does the first token of "
         "the answer have, and which place comes before it?",
     ),
+    clauses={
+        "A row begins with": GIVEN,
+        "whose last token ends it": "end_left_out",
+        "the rest of the row is padding": "padding_learned_too",
+        "the token after it": "not_shifted",
+        "-100 otherwise": "zero_where_nothing",
+    },
 )
 
 

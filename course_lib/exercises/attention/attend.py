@@ -21,6 +21,12 @@ exercise = Exercise(
         "The states are used twice, once to be compared and once to be averaged. Two things are "
         "returned, the contexts first.",
     ),
+    joins=("attention/dot_scores", "attention/weighted_sum"),
+    clauses={
+        "keys and values at once": "averaged_with_scores",
+        "without a scale": "scaled",
+        "a state has the weight 0": "small_instead_of_none",
+    },
     forbidden=FUSED_ATTENTION,
 )
 

@@ -21,6 +21,10 @@ exercise = Exercise(
         "How do you tell one query from several, when the keys may have batch dimensions as well? "
         "And what makes a list of one out of it?",
     ),
+    clauses={
+        "one query (d_k) or several": "one_query_only",
+        "As the temperature falls": "as the temperature falls",
+    },
     forbidden=FUSED_ATTENTION,
 )
 

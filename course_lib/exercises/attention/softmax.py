@@ -20,6 +20,12 @@ exercise = Exercise(
         "In a row with every key masked, what is the largest score, and what is the sum of the "
         "exponentials? Give each of the two a harmless stand-in before it is used.",
     ),
+    clauses={
+        "Large scores stay finite": "no_peak_subtracted",
+        "Where `mask` is False the weight is 0": "score_of_zero",
+        "a row with every key masked is all zeros": "mean_where_nothing_is_seen",
+        "and so is its gradient": "gradient_is_nan",
+    },
     # a row's weights do not depend on what is subtracted, nor a row of zeros on what divides it
     equivalent=("scores.detach() -> scores", "0.0 -> 1.0", "0.0 -> -1.0", "1.0 -> 2.0"),
     forbidden=(*SOFTMAX, *FUSED_ATTENTION),

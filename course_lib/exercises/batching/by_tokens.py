@@ -21,6 +21,13 @@ exercise = Exercise(
         "You want to sort indices by something that belongs to them. Which argument does `sorted` "
         "have for that?",
     ),
+    clauses={
+        "Returns the indices": "lengths_returned",
+        "sorted by length": "unsorted",
+        "in their given order": "order_of_equals_lost",
+        "as large as it can be": "never_full",
+        "its count times its longest": "padding_not_counted",
+    },
 )
 
 

@@ -7,7 +7,7 @@ import torch
 
 from course_lib.answers.probe_layers import Probe
 from course_lib.beam_search import beam_search
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 START, STOP = 1, 0
 
@@ -23,6 +23,22 @@ exercise = Exercise(
         "How many prefixes are live after that round, by the text of the lesson, and how many by "
         "this code? Look at the two conditions that decide about a continuation.",
     ),
+    clauses={
+        "`step(prefixes)` returns": GIVEN,
+        "ranked by their sums": "probabilities_added",
+        "those among the best `width` that end in `stop`": "any_rank_finishes",
+        "the best `width` of the others live on": "narrower_and_narrower",
+        "if their probability is above 0": "most tokens are impossible",
+        "It ends when nothing is live": "texts of which none lives on",
+        "when `width` are finished": "never_ends_early",
+        "after `most` tokens": "one_too_many",
+        "the best one that is finished": "unfinished_win",
+        "without start and stop": "stop_kept",
+        "with its score": "the score is that of the tokens",
+        "the stop included": "stop_not_counted",
+        "Width 1 is greedy": "a beam of one is greedy",
+        "Raises ValueError": GIVEN,
+    },
     equivalent=(
         # log-probabilities have two axes, so the last one is the second one
         "-1 -> 1",

@@ -3,7 +3,7 @@
 import math
 
 from course_lib.bleu import bleu, matches
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=bleu,
@@ -20,6 +20,13 @@ exercise = Exercise(
         "bites, and what should it be when the hypotheses are longer?",
         "Where can a division by 0 hide: in which sentence, of how many words?",
     ),
+    clauses={
+        "the share of all the corpus's n-grams": "mean_of_sentences",
+        "is the brevity penalty": "no_penalty",
+        "There is one reference": GIVEN,
+        "no smoothing": "smoothed",
+        "gives 0": "zeros_left_out",
+    },
 )
 
 WORDS = "abcdefgh"

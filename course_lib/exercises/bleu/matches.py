@@ -19,6 +19,9 @@ exercise = Exercise(
         "The hypothesis has *the* four times, the reference twice. How many of the four match? "
         "What do two Counters give when you write `&` between them?",
     ),
+    clauses={
+        "as often as the reference has it, at most": "not_clipped",
+    },
 )
 
 WORDS = ("a", "b", "ab", "ba", "aa", "c")

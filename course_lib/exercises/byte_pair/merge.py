@@ -17,6 +17,10 @@ exercise = Exercise(
         "What do you do with a token that begins no pair? And with the last one, which has no "
         "right neighbour?",
     ),
+    clauses={
+        "from the left": "from_the_right",
+        "do not overlap": "overlapping",
+    },
 )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 from course_lib.byte_pair import merge, train
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=train,
@@ -21,6 +21,14 @@ exercise = Exercise(
         "a dict, keep what is put into it, and which of equals does `max` return?",
         "When is a merge no longer worth a token: how often must a pair occur at least?",
     ),
+    clauses={
+        "the most frequent pair": "rarest",
+        "overlaps counted": "counted_once",
+        "the one that comes first in the text": "last_of_equals",
+        "makes the token 256 + i": "numbered_from_255",
+        "when no pair occurs twice": "single_pairs",
+        "Each round reads the whole text": GIVEN,
+    },
 )
 
 

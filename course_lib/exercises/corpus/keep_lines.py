@@ -17,6 +17,15 @@ exercise = Exercise(
         "Some rules hold for upper and lower case. On what do you ask them, so that the line "
         "that you keep is still as it was?",
     ),
+    clauses={
+        "is kept, as it is": "stripped",
+        "at least five words": "four_words",
+        "a closing quotation mark": "no_quotation_marks",
+        'does not hold "javascript" in any case': "capitals_missed",
+        '"lorem ipsum" in any case': "lorem_with_capitals",
+        "a curly bracket": "code_kept",
+        "fewer than three lines": "any_number_of_lines",
+    },
 )
 
 WORDS = "a the of speed light page night summer garden river stone letter winter road music"

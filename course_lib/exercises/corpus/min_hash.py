@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.corpus import PRIME, jaccard, min_hash
 
 exercise = Exercise(
@@ -18,6 +18,10 @@ exercise = Exercise(
         "Is the remainder taken before or after the minimum? Which of the two makes the order of "
         "the members look random?",
     ),
+    clauses={
+        "Two sets agree in a share": "the share of equal numbers",
+        "must fit into 64 bits": GIVEN,
+    },
     # a matrix of hashes and shingles has two axes, so the last one is the second one
     equivalent=("-1 -> 1",),
 )

@@ -33,6 +33,14 @@ exercise = Exercise(
         "There are two masks. One has a column for each target word, the other one for each source "
         "word: whom does each layer look at?",
     ),
+    clauses={
+        "makes both attentions": "another attention",
+        "`norm_layer(x, gain, bias)` normalises": "another norm_layer",
+        "Masks are as in": "one row of mask for each sentence",
+        "for the tokens among themselves": "masks_exchanged",
+        "causal where they are to be written": "causal_always",
+        "which of the encoder's states may be seen": "memory_mask_ignored",
+    },
     forbidden=TRANSFORMER,
 )
 

@@ -22,6 +22,11 @@ exercise = Exercise(
         "You have built attention for any queries, keys and values. Which of z and h does each of "
         "the three matrices meet, by their sizes d_z and d_h?",
     ),
+    clauses={
+        "The result is softmax": "unscaled",
+        "Z are the decoder's states": "self_attention_of_h",
+        "target tokens by source tokens": "transposed_scores",
+    },
     forbidden=FUSED_ATTENTION,
 )
 

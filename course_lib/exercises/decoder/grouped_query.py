@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.grouped_query import grouped_query_attention
 from course_lib.self_attention import scaled_dot_product_attention
@@ -23,6 +23,10 @@ exercise = Exercise(
         "Two ways of repeating give (a, b, a, b) and (a, a, b, b). Which of them lets neighbours "
         "share?",
     ),
+    clauses={
+        "times fewer numbers": GIVEN,
+        "is broadcast to the scores": "mask_of_the_first_head",
+    },
     forbidden=(*FUSED_ATTENTION, "course_lib.grouped_query.GroupedQueryAttention"),
 )
 

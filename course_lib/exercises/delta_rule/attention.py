@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.delta_rule import delta_rule
 
 exercise = Exercise(
@@ -18,6 +18,12 @@ exercise = Exercise(
         "vectors is that, and how do axes of size 1 write it?",
         "Does a token read before or after it has written? Read the indices of the second formula.",
     ),
+    clauses={
+        "of zeros before the first token": "one token",
+        "k_t S_t is v_t exactly": "with keys of length 1",
+        "Time O": GIVEN,
+        "memory of the state": GIVEN,
+    },
     forbidden=("course_lib.delta_rule.delta_rule_in_chunks",),
 )
 

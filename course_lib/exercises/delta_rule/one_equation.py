@@ -3,7 +3,7 @@
 import torch
 from einops import einsum
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.delta_rule import matrix_memory
 
 exercise = Exercise(
@@ -19,6 +19,12 @@ exercise = Exercise(
         "key of norm 1, a decay of one half and erase 1: how much of the first value is taken "
         "out, and how much was still there?",
     ),
+    clauses={
+        "of zeros before the first token": "one token",
+        "With decay 1 and": "linear attention",
+        "Time O": GIVEN,
+        "memory of the state": GIVEN,
+    },
     forbidden=("course_lib.delta_rule.matrix_memory_at_once",),
 )
 
@@ -81,10 +87,11 @@ def erased_before_the_decay(q, k, v, decay, erase, write):
     return torch.stack(outputs, dim=-2)
 
 
-def run(q, k, v, decay, erase, write, order="decay first", read=None):
+def run(q, k, v, decay, erase, write, order="decay first", read=None, early=False):
     """Run token by token, with one thing changed."""
     state, found = q.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1]), []
     for t in range(q.shape[-2]):
+        before = state
         key, fade = k[..., t, :, None], decay[..., t, None, None]
         held = key.mT @ state
         kept = state - (0 if order == "no erasing" else erase[..., t, None, None]) * key @ held
@@ -95,7 +102,7 @@ def run(q, k, v, decay, erase, write, order="decay first", read=None):
             state = kept + new
         else:
             state = fade * kept + new
-        found.append((q if read is None else read)[..., t, None, :] @ state)
+        found.append((q if read is None else read)[..., t, None, :] @ (before if early else state))
     return torch.cat(found, dim=-2)
 
 
@@ -122,6 +129,13 @@ def nothing_is_erased(q, k, v, decay, erase, write):
 def decays_twice(q, k, v, decay, erase, write):
     """What is erased decays twice. The memory has decayed already when the key asks it."""
     return run(q, k, v, decay, decay * erase, write)
+
+
+@exercise.mistake
+def read_too_early(q, k, v, decay, erase, write):
+    """Each query reads the state before its own token has written, so the first one reads zeros.
+    Which state is S_t, the old one or the new?"""
+    return run(q, k, v, decay, erase, write, early=True)
 
 
 @exercise.mistake

@@ -20,6 +20,11 @@ exercise = Exercise(
         "Which token is looked up at a place without a target, and what should that place bring to "
         "the sum?",
     ),
+    clauses={
+        "A target of -100 is none": "mean_over_places",
+        "has the sum 0": "a row without a target",
+        "Scores are logits": "scores_added",
+    },
 )
 
 

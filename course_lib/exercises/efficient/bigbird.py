@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.bigbird import bigbird_attention, bigbird_mask, neighbours
 from course_lib.self_attention import scaled_dot_product_attention
@@ -22,6 +22,13 @@ exercise = Exercise(
         "A global block lists every block. If all rows are made as long as its row, how many "
         "scores are there in the end? Who else has to pay for one long row?",
     ),
+    clauses={
+        "does not widen the others": "all_as_long_as_one",
+        "-1 may be anywhere in a row": "up_to_the_first_none",
+        "no block is listed twice": GIVEN,
+        "a row that lists none gives zeros": "nobody_is_somebody",
+        "holds n x n numbers": "dense_under_the_mask",
+    },
     # a tensor's rows can be read like a list's
     equivalent=("neighbours.tolist() -> neighbours",),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),

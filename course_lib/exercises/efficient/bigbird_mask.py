@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.bigbird import bigbird_mask
 
 exercise = Exercise(
@@ -18,6 +18,9 @@ exercise = Exercise(
         "its copies stand beside each other, or one square away?",
         "In Python, which column is number -1? What does the list mean by it?",
     ),
+    clauses={
+        "Time and memory": GIVEN,
+    },
     # the small square has two axes
     equivalent=("-1 -> 1",),
 )

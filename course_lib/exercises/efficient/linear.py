@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.linear import linear_attention
 
 exercise = Exercise(
@@ -21,6 +21,13 @@ exercise = Exercise(
         "In the causal form, token i reads a sum over the tokens up to i. How does that sum differ "
         "from the one that token i - 1 has read? Which function of torch keeps a running sum?",
     ),
+    clauses={
+        "With `causal` the sums run": "causal_ignored",
+        "No score is divided by a root": "divided_by_a_root",
+        "is 0, the row is zeros": "nothing_to_divide_by",
+        "Time O": GIVEN,
+        "no tensor of n x n numbers": "square_of_weights",
+    },
     # queries, keys and values are equally many; a state of zeros is stretched to whatever it meets
     equivalent=("0 -> 1", "0 -> -1", "v.shape[-1] + 1 -> 1"),
 )
@@ -111,7 +118,7 @@ def square_of_weights(q, k, v, causal=False):
     weights = phi(q) @ phi(k).mT
     weights = weights.tril() if causal else weights
     total = weights.sum(-1, keepdim=True)
-    return weights / total @ v
+    return weights / total.masked_fill(total == 0, 1.0) @ v
 
 
 stock.ignored(

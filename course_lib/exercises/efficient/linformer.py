@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.linformer import linformer_attention
 from course_lib.self_attention import scaled_dot_product_attention
@@ -23,6 +23,13 @@ exercise = Exercise(
         "A product of three matrices can be computed from the left or from the right, and gives "
         "the same numbers. Which of the two ways makes n x n of them?",
     ),
+    clauses={
+        "this is dense attention": "projected keys that are the tokens",
+        "otherwise it can approximate it": GIVEN,
+        "holds tokens from both sides": GIVEN,
+        "Time O": GIVEN,
+        "no tensor of n x n numbers": "a long text never makes",
+    },
     # projections have two axes
     equivalent=("-1 -> 1",),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),

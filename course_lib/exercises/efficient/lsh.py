@@ -25,6 +25,17 @@ exercise = Exercise(
         "Chunks side by side make an axis of their own. How do you lay beside each of them the one "
         "before it, and what comes before the first?",
     ),
+    clauses={
+        "Sorted by bucket": "never_sorted",
+        "within one by their place in the text": "two buckets, one chunk",
+        "cut into chunks": "whole_buckets",
+        "the first chunk has none before it": "first_sees_last",
+        "Keys are the queries brought to length 1": "keys_as_they_are",
+        "only if it sees nothing else": "looks_at_itself",
+        "is dense attention in which no token": "one bucket and one chunk",
+        "no token looks at a later one": "causal_ignored",
+        "no tensor holds n x n numbers": "square_of_scores",
+    },
     forbidden=(
         *FUSED_ATTENTION,
         "course_lib.efficient.kernel.attend",

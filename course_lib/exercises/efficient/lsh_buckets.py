@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.lsh import lsh_buckets
 
 exercise = Exercise(
@@ -19,6 +19,11 @@ exercise = Exercise(
         "The bucket is the number of a direction, not how far the token reaches in it. Which "
         "function returns the place of the largest number?",
     ),
+    clauses={
+        "Tokens that point alike": GIVEN,
+        "Of equally large entries the first counts": "a token of zeros",
+        "Time O": GIVEN,
+    },
 )
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import CONVOLUTION
 from course_lib.efficient.memory_compressed import compress
 
@@ -21,6 +21,12 @@ exercise = Exercise(
         "For one place w of the window, all states meet the same matrix W_w at once. Which tokens "
         "do they bring, and what does a slice with a step give you?",
     ),
+    clauses={
+        "meets the leftmost token": "reversed_window",
+        "tokens after the last one are zeros": "last_word_repeated",
+        "there are ceil(n / stride) states": "incomplete_dropped",
+        "Time O": GIVEN,
+    },
     # of a token that no state reaches nothing is seen
     equivalent=("0 -> -1",),
     forbidden=CONVOLUTION,

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.linear import linear_attention_in_chunks
 
 exercise = Exercise(
@@ -18,6 +18,14 @@ exercise = Exercise(
         "A numerator and a denominator are made for each query. Which keys does each of the two "
         "count? They must be the same keys.",
     ),
+    clauses={
+        "sums over all j <= i": "own_chunk_alone",
+        "computed as a small square": "nothing_hidden",
+        "only S and z are handed on": "values_too",
+        "Any chunk length gives the same result": "the length of a chunk",
+        "the last chunk may be shorter": "a shorter chunk at the end",
+        "Time O": GIVEN,
+    },
     # a result does not say how long its chunks were; -1 is another name of the only axis, 0
     equivalent=("chunk ignored", "0 -> -1"),
 )

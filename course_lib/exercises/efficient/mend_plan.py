@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.plan import attend_by_plan
 
@@ -18,6 +18,12 @@ exercise = Exercise(
         "What is minus infinity less minus infinity? With which number could the maximum begin "
         "instead, so that it is below every score and a difference to it is still a number?",
     ),
+    clauses={
+        "A plan has a row": GIVEN,
+        "a tile is (first, last, mask)": GIVEN,
+        "not in every tile": "a first tile that hides all",
+        "Time O": GIVEN,
+    },
     # what the sums begin with is wiped out by the first real maximum
     equivalent=("0.0 -> -1.0", "0.0 -> 1.0"),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.bigbird import neighbours
 
 
@@ -34,6 +34,18 @@ exercise = Exercise(
         "The rows are not equally long, and a tensor has straight edges. What stands in the places "
         "that are left over?",
     ),
+    clauses={
+        "the `window` blocks around itself": "window_to_each_side",
+        "the ends cut": "running_round",
+        "the first `global_blocks` blocks": "global_blocks_unlisted",
+        "`random_blocks` of the others": "drawn_from_all",
+        "or as many as remain": "more to draw than remain",
+        "The global blocks see every block": "global_rows_are_short",
+        "A row lists each block once": "listed_twice",
+        "in any order": GIVEN,
+        "Time and memory": GIVEN,
+        "-1 means none": "filled_with_zero",
+    },
     equivalent=(
         # a text without blocks is not asked
         "0 -> -1",

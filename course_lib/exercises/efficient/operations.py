@@ -1,7 +1,6 @@
 """What it costs that words meet: by attention, and by a recurrent network."""
 
-from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.cost import operations
 
 exercise = Exercise(
@@ -18,6 +17,11 @@ exercise = Exercise(
         "A recurrent network multiplies a vector of size d by a square matrix, twice at each "
         "word. How many multiplications has one such product?",
     ),
+    clauses={
+        "scores n^2 pairs and averages n values": "scores_alone",
+        "each token and each state": "one_matrix",
+        "Counts itself in no time": GIVEN,
+    },
 )
 
 
@@ -114,9 +118,6 @@ def projections_too(kind, n, d):
     """The three projections of attention were counted too. They see one word at a time: only the
     mixing of words is asked."""
     return operations(kind, n, d) + (3 * n * d**2 if kind == "attention" else 0)
-
-
-stock.as_float(exercise)
 
 
 @exercise.mistake

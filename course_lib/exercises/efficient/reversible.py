@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.reversible import ReversibleBlock, halves
 
 exercise = Exercise(
@@ -21,6 +21,10 @@ exercise = Exercise(
         "Two steps were made, first with f, then with g. In which order do you put on socks and "
         "shoes, and in which do you take them off?",
     ),
+    clauses={
+        "side by side on the last axis": "along_the_tokens",
+        "Both return the same each time": GIVEN,
+    },
 )
 
 LINEAR = Probe("linear", (2, 2))

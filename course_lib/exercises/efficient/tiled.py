@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.tiled import tiled_attention
 from course_lib.self_attention import scaled_dot_product_attention
@@ -25,6 +25,11 @@ exercise = Exercise(
         "what does it make of the first factor?",
         "When is the sum of values divided by the sum of exponentials: in each tile, or once?",
     ),
+    clauses={
+        "Time O": GIVEN,
+        "holds a row of n scores": "whole_rows",
+        "need not divide": "a last tile that is smaller",
+    },
     # a result does not say how large its tiles were
     equivalent=("block ignored",),
     forbidden=(

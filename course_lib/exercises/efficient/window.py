@@ -24,6 +24,10 @@ exercise = Exercise(
         "At the ends of the text, a window is cut. What does Python make of a slice that begins at "
         "-1? And if you fill up with zeros instead, what is the exponential of the score 0?",
     ),
+    clauses={
+        "holds n x n numbers": "dense_under_the_mask",
+        "Any n": "whole_blocks_alone",
+    },
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 

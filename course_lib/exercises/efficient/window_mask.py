@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.window import window_mask
 
 exercise = Exercise(
@@ -19,6 +19,9 @@ exercise = Exercise(
         "The places 0 to n - 1 make one row. If they stood as a column too, what would a "
         "difference of the two give?",
     ),
+    clauses={
+        "Time and memory": GIVEN,
+    },
     # places have one axis, and no distance lies between a whole number and the half above it
     equivalent=("-1 -> 1", "width // 2 -> width / 2"),
 )

@@ -31,6 +31,13 @@ exercise = Exercise(
         "Who adds, and who normalises: your `forward`, or the two parts under `self`? Which of the "
         "two asks for a mask, and in which place, after x?",
     ),
+    clauses={
+        "make the block's parts": "own_attention",
+        "`norm_layer(x, gain, bias)` normalises": "own_norm",
+        "`norm` says where": "always_post",
+        "by these names": "NoModule",
+        "is as in `MultiHeadAttention`": "one row of mask for each sentence",
+    },
     forbidden=TRANSFORMER,
 )
 

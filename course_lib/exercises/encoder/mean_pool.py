@@ -20,6 +20,9 @@ exercise = Exercise(
         "A sentence without a single real word has the sum 0. By which harmless number could it be "
         "divided, and how do you leave all the other counts as they are?",
     ),
+    clauses={
+        "A sentence without tokens gives zeros": "empty_is_nan",
+    },
     forbidden=("torch.masked.mean",),
 )
 

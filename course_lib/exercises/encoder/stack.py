@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.encoder import Encoder
 
@@ -26,6 +26,12 @@ exercise = Exercise(
         "Give the running result one name, and let each round of the loop replace it. What does "
         "a block need beside the words? What comes after the last round?",
     ),
+    clauses={
+        "makes each block": "other blocks",
+        "is as in `MultiHeadAttention`": "one row of mask for each sentence",
+        "Raises ValueError for an unknown `norm`": GIVEN,
+        "Raises ValueError for more tokens": GIVEN,
+    },
     forbidden=TRANSFORMER,
 )
 

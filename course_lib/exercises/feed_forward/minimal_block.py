@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.feed_forward import MinimalBlock
 from course_lib.masks import causal_mask
@@ -23,6 +23,12 @@ exercise = Exercise(
         "The last part works on each token by itself. What should it be given: the tokens, or "
         "what they have seen?",
     ),
+    clauses={
+        "neither residual connections nor norms": "residual_around_both",
+        "The positions are added inside": "positions_after_attention",
+        "a stack of blocks adds them": GIVEN,
+        "make its parts": "other positions",
+    },
     forbidden=FUSED_ATTENTION,
     # on one device, and added to x, positions are of its type anyway
     equivalent=("self.positions(n, d_model).to(x) -> self.positions(n, d_model)",),

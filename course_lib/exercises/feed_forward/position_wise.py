@@ -19,6 +19,9 @@ exercise = Exercise(
         "inside?",
         "Without max(0, ...), two matrices in a row could be replaced by one. Which?",
     ),
+    clauses={
+        "No token meets another": "changing one token changes its own result",
+    },
 )
 
 

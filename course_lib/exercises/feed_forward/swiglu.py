@@ -23,6 +23,10 @@ exercise = Exercise(
         "`nn.Linear(inputs, outputs)` adds a bias, unless its third argument says otherwise. How "
         "many numbers come into w_2, and how many go out?",
     ),
+    clauses={
+        "none of them has a bias": "with_biases",
+        "weights are copied by these names": "NamesExchanged",
+    },
 )
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.grouped_query import grouped_query_attention
 from course_lib.key_value_cache import KeyValueCache
 from course_lib.masks import causal_mask
@@ -30,6 +30,14 @@ exercise = Exercise(
         "Lesson 05's `causal_mask(n_q, n_k)` takes two numbers. How many queries does this call "
         "bring, and how many keys are there by now?",
     ),
+    clauses={
+        "A call brings the new tokens alone": GIVEN,
+        "look at every key kept so far": "last_call_alone",
+        "each up to itself": "no_mask",
+        "a text cut into calls in any way": "however a text is cut",
+        "One object serves one layer and one text": "a new object has read nothing",
+        "takes n (d_k + d_v) numbers": GIVEN,
+    },
 )
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.label_smoothing import smoothed_cross_entropy
 
 exercise = Exercise(
@@ -20,6 +20,10 @@ exercise = Exercise(
         "A target that is ignored may be -100, which is no token. What could be put in its place "
         "while you look up its loss, and what becomes of that loss afterwards?",
     ),
+    clauses={
+        "do not count": "divided_by_all",
+        "the loss and its gradient are 0": GIVEN,
+    },
     forbidden=(
         "torch.nn.functional.cross_entropy",
         "torch.nn.CrossEntropyLoss",

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import CROSS_ENTROPY
 from course_lib.language_model import cross_entropy
 
@@ -20,6 +20,10 @@ exercise = Exercise(
         "A target that is ignored may be -100, which is the place of no token. What may take "
         "its place while you look up, if its loss is dropped afterwards?",
     ),
+    clauses={
+        "all targets are ignored the loss is 0": GIVEN,
+        "is what equal probabilities reach": "equal logits cost log(vocab)",
+    },
     forbidden=CROSS_ENTROPY,
     # any token may replace one that is ignored
     equivalent=("0 -> 1",),

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.language_model import examples
 
 exercise = Exercise(
@@ -19,6 +19,12 @@ exercise = Exercise(
         "A column of starts and a row of 0, 1, 2, ... have something to do with the places of all "
         "windows. What happens when you add the two?",
     ),
+    clauses={
+        "begins at token i stride": "stride_ignored",
+        "Only whole windows are cut": "one_window_too_many",
+        "needs a token after its end": "the last window has its last target",
+        "where none fits": GIVEN,
+    },
     # a text has one axis, and its starts too
     equivalent=("-1 -> 1",),
 )

@@ -18,6 +18,9 @@ exercise = Exercise(
         "A model's embedding and output share one table. How hard is it to say which token one has "
         "just read? And is that what the loss here asks for?",
     ),
+    clauses={
+        "scores the token after them": "the_one_before",
+    },
     forbidden=("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss"),
 )
 

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.language_model import LanguageModel
 
@@ -22,6 +22,17 @@ exercise = Exercise(
         "`self.blocks` holds the blocks. Give the running result one name, and let each round "
         "replace it. Which two parts are left after the last round?",
     ),
+    clauses={
+        "plus learned positions": "no_positions",
+        "pre-norm blocks under a causal mask": "no_mask",
+        "a last norm": "no_last_norm",
+        "whose matrix is the embedding's table": "another embedding",
+        "makes what looks tokens up": "another embedding",
+        "adds their positions": "another positions",
+        "is as in `Encoder`": "another block",
+        "is the last norm": "another norm_layer",
+        "Raises ValueError for more tokens": GIVEN,
+    },
     forbidden=TRANSFORMER,
 )
 

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.language_model import perplexity
 
 exercise = Exercise(
@@ -18,6 +18,12 @@ exercise = Exercise(
         "Two sentences have 1 and 9 real tokens. Which of them should have the larger share in "
         "the average?",
     ),
+    clauses={
+        "are in nats": "powers_of_two",
+        "over all tokens of the batch together": "mean_of_means",
+        "where `mask` is True": "mask_ignored",
+        "without any, the perplexity is 1": GIVEN,
+    },
     small_only="the perplexity of a loss of 1,000 nats is no number that a float can hold",
 )
 

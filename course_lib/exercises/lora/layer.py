@@ -50,6 +50,13 @@ exercise = Exercise(
         "What does the layer return before the first step of training, and which of the two "
         "parameters makes it so? Which gradients would there be if both were zero?",
     ),
+    clauses={
+        "its weight and bias get no gradients": "bias_still_trained",
+        "The given layer is kept as `linear`": "NamesExchanged",
+        "is drawn as `nn.Linear` draws its weight": "drawn_with_variance_one",
+        "of shape (rank, d_in)": "ShapesTurned",
+        "begins with zeros": "both_random",
+    },
 )
 
 

@@ -21,6 +21,10 @@ exercise = Exercise(
         "What does torch offer that keeps one triangle of a matrix? It takes a second number: "
         "which diagonal does that number count from?",
     ),
+    clauses={
+        "The queries are the last n_q": "queries_come_first",
+        "without `n_k` there are as many": "a sentence",
+    },
     forbidden=(
         "torch.nn.Transformer.generate_square_subsequent_mask",
         "torch.nn.attention.bias.causal_lower_right",

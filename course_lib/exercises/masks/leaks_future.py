@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.masks import leaks_future
 
 DRAWN = "torch.rand(x.shape, generator=torch.Generator().manual_seed(0))"
@@ -22,6 +22,15 @@ exercise = Exercise(
         "A state is a row of numbers, and there may be many sentences. How many of these numbers "
         "must move for the position to count?",
     ),
+    clauses={
+        "A causal layer gives the empty list": "past_instead",
+        "is never in it": "itself_included",
+        "`layer` takes tokens": GIVEN,
+        "once up and once down": "up_only",
+        "neither a norm nor a ReLU": "a norm before the average",
+        "no more than rounding error": "bit_by_bit",
+        "stays NaN": "nan_moves",
+    },
     equivalent=(
         # how far a token moves, and which way, is free
         f"10 + 10 * {DRAWN} -> 10 * {DRAWN}",
@@ -87,15 +96,15 @@ def single_leaks(answer, draw: Draw):
     return found == [[position] * (position < word) for position, word in pairs]
 
 
-def moved_by(layer, x, word):
-    """Tell which numbers of the states move when one token does."""
+def is_moved(state, before, equal_nan=True):
+    return ~torch.isclose(state, before, rtol=1e-4, atol=1e-6, equal_nan=equal_nan)
+
+
+def moved_by(layer, x, word, moved=is_moved, ways=(1, -1)):
+    """Tell which numbers of the states have `moved` when one token does, up, down or both ways."""
     far, before = torch.zeros_like(x), layer(x)
     far[..., word, :] = 10 + torch.rand_like(x[..., word, :])
-    up, down = (
-        ~torch.isclose(layer(x + step), before, rtol=1e-4, atol=1e-6, equal_nan=True)
-        for step in (far, -far)
-    )
-    return up | down
+    return torch.stack([moved(layer(x + way * far), before) for way in ways]).any(0)
 
 
 def at_positions(moved):
@@ -103,12 +112,12 @@ def at_positions(moved):
     return moved.any(-1).reshape(-1, moved.shape[-2]).any(0)
 
 
-def leaking(layer, x, words=None, seen=at_positions):
+def leaking(layer, x, words=None, seen=at_positions, moves=is_moved, ways=(1, -1)):
     """List the leaks as the reference does, with one thing done otherwise."""
     n = x.shape[-2]
     moved = torch.zeros(n, n, dtype=torch.bool)
     for word in range(1, n) if words is None else words:
-        moved[:, word] = seen(moved_by(layer, x, word))
+        moved[:, word] = seen(moved_by(layer, x, word, moves, ways))
     return moved.triu(1).any(-1).nonzero().flatten().tolist()
 
 
@@ -214,6 +223,20 @@ def first_leak_only(layer, x):
 
 
 @exercise.mistake
+def up_only(layer, x):
+    """Each token was moved up, and not down. Where a ReLU is closed, moving up may not open it: a
+    leak that only moving down shows was missed."""
+    return leaking(layer, x, ways=(1,))
+
+
+@exercise.mistake
+def down_only(layer, x):
+    """Each token was moved down, and not up. Where a ReLU is closed, moving down may not open it:
+    a leak that only moving up shows was missed."""
+    return leaking(layer, x, ways=(-1,))
+
+
+@exercise.mistake
 def by_a_constant(layer, x):
     """Every entry of a token was moved by the same amount, or a gradient added them up. A layer
     that begins with a norm sees how the entries differ: how can these be moved apart?"""
@@ -231,26 +254,14 @@ def by_a_constant(layer, x):
 def bit_by_bit(layer, x):
     """States that moved by no more than rounding were convicted: the same sum in another order has
     other last digits. Which function of torch's asks whether two numbers are nearly equal?"""
-    leaks = set()
-    for word in range(1, x.shape[-2]):
-        changed = x.clone()
-        changed[..., word, :] = 5 * torch.randn_like(x[..., word, :])
-        moved = layer(changed) != layer(x)
-        leaks.update(at_positions(moved)[:word].nonzero().flatten().tolist())
-    return sorted(leaks)
+    return leaking(layer, x, moves=torch.ne)
 
 
 @exercise.mistake
 def nan_moves(layer, x):
     """A state that was NaN and still is was taken to have moved: NaN equals nothing, not even
     itself. What does `torch.isclose` say of two NaNs, and by which argument can that be changed?"""
-    leaks = set()
-    for word in range(1, x.shape[-2]):
-        changed = x.clone()
-        changed[..., word, :] = 5 * torch.randn_like(x[..., word, :])
-        moved = at_positions(~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-5))
-        leaks.update(moved[:word].nonzero().flatten().tolist())
-    return sorted(leaks)
+    return leaking(layer, x, moves=lambda *states: is_moved(*states, equal_nan=False))
 
 
 @exercise.mistake
@@ -347,18 +358,30 @@ def all_at_once(layer, x):
     return moved[:-1].nonzero().flatten().tolist()
 
 
-@exercise.mistake
-def by_gradients(layer, x):
-    """A gradient tells of steps so small that nothing else changes: behind a ReLU that is closed it
-    is 0, whatever a token far away would open. How far is a token to be moved?"""
+def reached_by_gradients(layer, x, weights):
+    """List the positions whose weighted sum has a gradient at a later token."""
     leaks = []
     for i in range(x.shape[-2]):
         words = x.detach().clone().requires_grad_()
         state = layer(words)[..., i, :]
-        [gradient] = torch.autograd.grad(state, words, torch.rand_like(state))
-        if (gradient[..., i + 1 :, :].abs() > 1e-5).any():
+        [gradient] = torch.autograd.grad(state, words, weights(state), allow_unused=True)
+        if gradient is not None and (gradient[..., i + 1 :, :].abs() > 1e-5).any():
             leaks.append(i)
     return leaks
+
+
+@exercise.mistake
+def by_gradients(layer, x):
+    """Tokens were moved by very little, as a gradient moves them: behind a ReLU that is closed
+    nothing moves then, whatever a token far away would open. How far is a token to be moved?"""
+    return reached_by_gradients(layer, x, torch.rand_like)
+
+
+@exercise.mistake
+def by_gradients_of_the_sum(layer, x):
+    """Tokens were moved by very little, as a gradient moves them, and the entries of a state were
+    added up, which a norm keeps. How far is a token to be moved, and what is compared?"""
+    return reached_by_gradients(layer, x, torch.ones_like)
 
 
 @exercise.alternative

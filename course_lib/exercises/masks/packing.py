@@ -3,7 +3,7 @@
 import torch
 from einops import rearrange
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.masks import causal_mask, packing_mask
 
 exercise = Exercise(
@@ -18,6 +18,12 @@ exercise = Exercise(
         "Two conditions are joined. The first looks at places, the second at documents. What must "
         "be true of two tokens' documents, whatever their numbers are?",
     ),
+    clauses={
+        "Short texts are packed": GIVEN,
+        "says which one each token is of": GIVEN,
+        "True if j <= i": "the_future_too",
+        "else False": "the_others",
+    },
 )
 
 

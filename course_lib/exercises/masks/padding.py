@@ -20,6 +20,10 @@ exercise = Exercise(
         "One row of places meets a column of lengths. Which shapes must the two have, so that "
         "comparing them gives one row for each sentence?",
     ),
+    clauses={
+        "filled up to n tokens at their ends": "padded_in_front",
+        "which all see the same tokens": "hides_the_queries",
+    },
 )
 
 

@@ -20,6 +20,9 @@ exercise = Exercise(
         "The start must be a tensor before it can be joined to tokens. Which shape has a single "
         "column of the tokens, with however many batch dimensions?",
     ),
+    clauses={
+        "only the tokens before it have been read": "shifted_left",
+    },
 )
 
 

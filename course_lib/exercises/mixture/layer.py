@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.mixture import Mixture, route
 
 exercise = Exercise(
@@ -21,6 +21,11 @@ exercise = Exercise(
         "Each expert's results belong to some tokens only. How do you add rows to those places of "
         "y, and multiplied by what?",
     ),
+    clauses={
+        "An expert sees only the tokens": "every_expert_on_every_token",
+        "Time O": GIVEN,
+        "makes an expert": "other experts",
+    },
 )
 
 

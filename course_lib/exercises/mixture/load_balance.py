@@ -18,6 +18,12 @@ exercise = Exercise(
         "Let all experts have the same share and the same mean probability. What is the sum of "
         "the products, and which factor makes it 1?",
     ),
+    clauses={
+        "share of all choices": "first_choice",
+        "its mean probability": "probabilities_squared",
+        "1 where all experts are equal": "it is 1 where all experts",
+        "its gradient lowers the probability": "gradients flow",
+    },
 )
 
 

@@ -26,6 +26,11 @@ exercise = Exercise(
         "(batch, query, key) with scores (batch, head, query, key), from the right: which axis of "
         "the mask meets the heads? Where must an axis of size 1 go in?",
     ),
+    clauses={
+        "is how each head attends": "another rule",
+        "The mask has no head axis": "mask_meets_heads",
+        "where query may be 1": "one row of mask for each sentence",
+    },
     forbidden=FUSED_ATTENTION,
 )
 

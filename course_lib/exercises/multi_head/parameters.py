@@ -18,6 +18,11 @@ exercise = Exercise(
         "A bias is added after the product. Is it as long as what goes into a matrix, or as what "
         "comes out?",
     ),
+    clauses={
+        "Each head has W_Q and W_K of shape": "values_like_keys",
+        "All share one W_O": "output_for_each_head",
+        "each column of each matrix has one more": "biases_of_the_rows",
+    },
 )
 
 
@@ -204,7 +209,6 @@ def biases_of_the_rows(d_model, heads, d_k, d_v, bias=False):
 
 
 stock.ignored(exercise, "bias")
-stock.as_float(exercise)
 
 
 @exercise.mistake

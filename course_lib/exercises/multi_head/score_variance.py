@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.multi_head import score_variance
 
 exercise = Exercise(
@@ -19,6 +19,9 @@ exercise = Exercise(
         "When every number is halved, the standard deviation halves too. By how much does the "
         "variance shrink?",
     ),
+    clauses={
+        "each of mean 0 and variance 1": GIVEN,
+    },
     # a whole number is a float too
     equivalent=("float(d_k) -> d_k",),
 )

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, REMARKED, Draw, Exercise
 from course_lib.positions import alibi
 
 exercise = Exercise(
@@ -21,6 +21,13 @@ exercise = Exercise(
         "Each slope meets a whole table of distances. Which axes must a line of slopes be given, "
         "so that every head gets a table of its own?",
     ),
+    clauses={
+        "h counts from 1": "heads_from_zero",
+        "the queries are the last n_q": "queries_from_zero",
+        "To be added to the scores": GIVEN,
+        "nothing is learned": GIVEN,
+        "default float type": REMARKED,
+    },
     # a negative axis that is also the last one
     equivalent=("-1 -> 1",),
 )
@@ -36,7 +43,7 @@ def cases(draw: Draw):
     yield "sixteen heads", (2, draw.number(3, 50), 16)
 
 
-@exercise.property("twice as far is twice as much, in every head")
+@exercise.property("twice as far is twice as much, in every head", points=2)
 def twice_as_far(answer, draw: Draw):
     n, heads = draw.number(5, 50), 2 ** draw.number(0, 5)
     bias = answer(n, n + draw.number(0, 50), heads).abs().flip(-1, -2)

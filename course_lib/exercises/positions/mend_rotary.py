@@ -19,6 +19,10 @@ exercise = Exercise(
         "With as many queries as keys nothing is wrong. Which tensors have other sizes if there "
         "are fewer queries, and where does the first query's place enter?",
     ),
+    clauses={
+        "brings one new query at a time": "one new token",
+        "Values are not turned": "one new token",
+    },
     # a negative axis that is also the last one
     equivalent=("-1 -> 1",),
 )

@@ -3,7 +3,7 @@
 import torch
 from einops import rearrange
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.pair_order import pairs_to_halves
 
 exercise = Exercise(
@@ -19,6 +19,13 @@ exercise = Exercise(
         "file the two rows of a pair are neighbours: which letter has to change fastest, on the "
         "left, and which on the right?",
     ),
+    clauses={
+        "A row of `weight` makes one column": GIVEN,
+        "turn a head's columns 2c and 2c + 1": GIVEN,
+        "turns c and c + d_k / 2": GIVEN,
+        "in each head": "across_heads",
+        "row 2c becomes row c": "second_first",
+    },
 )
 
 

@@ -4,7 +4,7 @@ import torch
 
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.positions import relative_attention, relative_index
 from course_lib.self_attention import scaled_dot_product_attention
@@ -25,6 +25,9 @@ exercise = Exercise(
         "The tables tell you the largest distance: how many rows have they, and which of them is "
         "distance 0?",
     ),
+    clauses={
+        "Both tables have 2m + 1 rows": GIVEN,
+    },
     forbidden=FUSED_ATTENTION,
 )
 

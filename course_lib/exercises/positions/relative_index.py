@@ -18,6 +18,10 @@ exercise = Exercise(
         "A table of vectors has no row -3. By how much must all the distances move, so that the "
         "smallest of them becomes 0?",
     ),
+    clauses={
+        "0 means m or more tokens to the left": "turned_round",
+        "i and j both count from 0": "queries_at_the_end",
+    },
     # a negative axis that is also the last one
     equivalent=("-1 -> 1",),
 )

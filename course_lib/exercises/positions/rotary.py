@@ -20,6 +20,11 @@ exercise = Exercise(
         "Each position meets each speed. What shape has that table of angles, and which axes of "
         "x do its rows and columns belong to?",
     ),
+    clauses={
+        "Norms do not change": "turning changes no length",
+        "dot products depend on i - j alone": "scores depend on the distance alone",
+        "computed in float32 at least": "scores depend on the distance alone; bfloat16",
+    },
     # a negative axis that is also the last one; whole numbers that turn to floats at the speeds
     equivalent=(
         "-1 -> 1",

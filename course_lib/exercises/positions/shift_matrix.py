@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import REMARKED, Draw, Exercise
 from course_lib.positions import shift_matrix, sinusoidal
 
 exercise = Exercise(
@@ -22,6 +22,9 @@ exercise = Exercise(
         "numbers belong into that column?",
         "Waves do not mix. What must M hold wherever a row and a column belong to different waves?",
     ),
+    clauses={
+        "default float type": REMARKED,
+    },
     # einops takes a list for a stacked tensor
     equivalent=(
         "torch.stack([torch.stack([cosine, -sine]), torch.stack([sine, cosine])]) -> "
@@ -47,7 +50,7 @@ def shifts(answer, draw: Draw):
     return torch.allclose(table[:9] @ answer(offset, d_model), table[offset:], atol=1e-4)
 
 
-@exercise.property("two shifts, one after the other, are one shift by their sum")
+@exercise.property("two shifts, one after the other, are one shift by their sum", points=2)
 def shifts_add_up(answer, draw: Draw):
     one, other, d_model = draw.number(1, 50), draw.number(51, 100), 2 * draw.number(2, 12)
     first, second, both = (answer(offset, d_model) for offset in (one, other, one + other))

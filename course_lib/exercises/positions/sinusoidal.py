@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import REMARKED, Draw, Exercise
 from course_lib.positions import sinusoidal
 
 exercise = Exercise(
@@ -22,6 +22,10 @@ exercise = Exercise(
         "be side by side. Which axis do you stack them on, so that flattening brings "
         "neighbours together?",
     ),
+    clauses={
+        "The wavelengths grow": "base_of_a_thousand",
+        "default float type": REMARKED,
+    },
     # a negative axis that is also the last one; einops takes a list for a stacked tensor
     equivalent=(
         "-1 -> 1",
@@ -50,7 +54,7 @@ def on_the_circle(answer, draw: Draw):
     return torch.allclose(circle, torch.ones(n, waves), atol=1e-4)
 
 
-@exercise.property("how much two positions are alike depends on their distance alone")
+@exercise.property("how much two positions are alike depends on their distance alone", points=2)
 def distance_alone(answer, draw: Draw):
     table = answer(draw.number(5, 100), 2 * draw.number(2, 20))
     alike = table @ table.mT

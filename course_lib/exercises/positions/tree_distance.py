@@ -4,7 +4,7 @@ from itertools import product
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.positions import tree_distance
 
 exercise = Exercise(
@@ -21,6 +21,10 @@ exercise = Exercise(
         "Let `above[i, a]` say whether word a is word i or above it. Words i and j are then two "
         "rows of yes and no: which operation counts where two rows differ?",
     ),
+    clauses={
+        "`heads[i]` is the token": GIVEN,
+        "as many edges as there are tokens in only one": "words_shared",
+    },
     # an axis that broadcasting adds, and a count that compares as it is
     equivalent=("above.unsqueeze(0) -> above",),
 )

@@ -17,6 +17,9 @@ exercise = Exercise(
         "vector of a sentence: which function was it, and what does it need to know?",
         "A mean over real tokens is a sum and a count. Which tokens belong in both?",
     ),
+    clauses={
+        "Real is where": "mask_read_inverted",
+    },
 )
 
 

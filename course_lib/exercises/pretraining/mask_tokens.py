@@ -49,6 +49,14 @@ exercise = Exercise(
         "Where do all random numbers come from, if the same seed is to give the same result and "
         "torch's own generator must stay untouched?",
     ),
+    clauses={
+        "not in `special`": "special_too",
+        "80 % become `mask`": "all_masked",
+        "10 % stay as they are": "none_stays",
+        "a random id below `vocab`": "random tokens are any id",
+        "-100 elsewhere": "all_targets",
+        "The same seed makes the same choice": "own_seed",
+    },
 )
 
 

@@ -19,6 +19,12 @@ exercise = Exercise(
         "with every one of them?",
         "`F.cross_entropy` takes scores and targets. How many targets are left, and which?",
     ),
+    clauses={
+        "A target of -100 is none": "divided_by_all",
+        "meet the table": "every_place_scored",
+        "the loss is 0": "no target at all",
+        "and so is its gradient": "gradients flow",
+    },
 )
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.pretraining import hide_each
 
 MASK, SPECIAL = 9, (0, 1)
@@ -19,6 +19,12 @@ exercise = Exercise(
         "How hard is it to say which token stands at a place where the model can see it? Which "
         "boolean tensor says where it cannot?",
     ),
+    clauses={
+        "its only target there is the token": "what_is_left",
+        "all other targets are -100": "wherever_a_mask_is",
+        "is never hidden": "special_asked_for",
+        "Memory O": GIVEN,
+    },
 )
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import RECURRENT
 from course_lib.rnn import rnn_cell
 
@@ -20,6 +20,10 @@ exercise = Exercise(
         "Four things meet in this step, and one function is applied once. To which of them, or "
         "to what made of them?",
     ),
+    clauses={
+        "b is their sum": "bias_twice",
+        "torch's `nn.RNN` has": GIVEN,
+    },
     forbidden=RECURRENT,
 )
 

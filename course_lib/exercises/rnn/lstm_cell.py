@@ -22,6 +22,9 @@ exercise = Exercise(
         "Which function suits which?",
         "The new h shows a part of a memory: of the old one, or of the one just made?",
     ),
+    clauses={
+        "the gates are in torch's order": "forget_gate_first",
+    },
     forbidden=RECURRENT,
 )
 

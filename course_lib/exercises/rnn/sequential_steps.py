@@ -2,7 +2,7 @@
 
 from math import ceil, log
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.rnn import sequential_steps
 from course_lib.windows import layers_needed
 
@@ -20,6 +20,13 @@ exercise = Exercise(
         "You have already counted the layers that windows need for a distance. Which distance is "
         "it here, for one word, for two, for n?",
     ),
+    clauses={
+        "States that do not wait": "work_of_attention",
+        "`kind` is": GIVEN,
+        "as few as are enough": "not_rounded",
+        "A token alone still takes its step": "one word, read by an RNN",
+        "it takes no layer of windows": "at_least_one_layer",
+    },
     # only windows come with a width
     equivalent=("kind == 'window' and width -> kind == 'window' or width",),
 )
@@ -125,13 +132,6 @@ def rounded_down(kind, n, width=None):
     """For windows the division was rounded down, so where something is left over the first word and
     the last have not met yet."""
     return corrected(kind, n, width, lambda n, width: (n - 1) // (width - 1))
-
-
-@exercise.mistake
-def as_a_float(kind, n, width=None):
-    """The right number for windows, but as a float: 3.0 is not a count. Which division of Python
-    gives whole numbers?"""
-    return corrected(kind, n, width, lambda n, width: float(layers_needed(n - 1, width)))
 
 
 @exercise.mistake

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.rnn import rnn_cell, unroll
 
 exercise = Exercise(
@@ -18,6 +18,10 @@ exercise = Exercise(
         "After n steps there are n states of one shape. Which of torch's ways to join tensors "
         "makes a new axis, and where do the words' places belong?",
     ),
+    clauses={
+        "The initial state h is not among": "initial_state_too",
+        "Step t cannot begin": GIVEN,
+    },
     forbidden=("torch.rnn_tanh", "torch.nn.RNN"),
 )
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.sampling import top_k
 
 exercise = Exercise(
@@ -18,6 +18,10 @@ exercise = Exercise(
         "If you sort, the order says which tokens stay. How do you get from places in the order "
         "back to places in the vocabulary?",
     ),
+    clauses={
+        "Of equal logits the lower ids stay": "higher_ids",
+        "k above the vocabulary keeps all": GIVEN,
+    },
 )
 
 

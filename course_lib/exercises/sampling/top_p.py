@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.sampling import top_p
 
 exercise = Exercise(
@@ -21,6 +21,12 @@ exercise = Exercise(
         "The running sum lives in the sorted order. How do you bring its answer back to the "
         "places of the vocabulary?",
     ),
+    clauses={
+        "Hidden logits become minus infinity": "filled_with_zero",
+        "one token at least stays": "nothing_left",
+        "of equally likely ones the lower ids": "higher_ids",
+        "Also called": GIVEN,
+    },
     small_only="hidden logits are minus infinity, however small the others are",
 )
 

@@ -1,7 +1,6 @@
 """The memory of a training, with a fault to be mended."""
 
-from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.scaling import training_memory
 
 exercise = Exercise(
@@ -15,6 +14,12 @@ exercise = Exercise(
         "both?",
         "A head compares a token with the whole context. What does the next head do?",
     ),
+    clauses={
+        "N weights with a gradient and Adam's two": "weights alone",
+        "for a token in each block": "heads_for_all",
+        "two rows of weights in each head": "one_row",
+        "That is what the course's": GIVEN,
+    },
 )
 
 
@@ -93,9 +98,6 @@ def square_of_context(parameters, sequences, context, layers, d_model, heads, vo
 def numbers(parameters, sequences, context, layers, d_model, heads, vocab):
     """These are numbers, and the bill is in bytes: each has four. That line was right."""
     return training_memory(parameters, sequences, context, layers, d_model, heads, vocab) // 4
-
-
-stock.as_float(exercise)
 
 
 @exercise.alternative

@@ -1,6 +1,5 @@
 """How many weights a stack of blocks has, from four sizes."""
 
-from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.scaling import estimate_parameters
 
@@ -18,6 +17,10 @@ exercise = Exercise(
         "Biases, norms and embeddings are left out. What is left that grows with the number of "
         "layers?",
     ),
+    clauses={
+        "Embeddings, biases and norms are left out": "biases_too",
+        "is the size of all heads' queries": "attention_like_the_model",
+    },
 )
 
 
@@ -107,9 +110,6 @@ def biases_too(layers, d_model, d_attention, d_ff):
     """The biases were counted too. The formula is an estimate, of the matrices alone."""
     biases = 3 * d_attention + d_model + d_ff + d_model
     return estimate_parameters(layers, d_model, d_attention, d_ff) + layers * biases
-
-
-stock.as_float(exercise)
 
 
 @exercise.alternative

@@ -1,7 +1,6 @@
 """How many operations a training takes."""
 
-from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.scaling import training_flops
 
 exercise = Exercise(
@@ -18,6 +17,13 @@ exercise = Exercise(
         "The backward pass computes two gradients for each product of the forward pass: of the "
         "weight, and of what it multiplied. How much work is all that, in forward passes?",
     ),
+    clauses={
+        "D tokens in all": "attention_for_one_token",
+        "a multiply-add is two operations": "multiply_adds",
+        "the backward pass takes twice as many": "backward_once",
+        "it is 6 N D": "weights alone",
+        "A number of operations": GIVEN,
+    },
 )
 
 
@@ -113,9 +119,6 @@ def attention_for_one_token(parameters, tokens, layers=0, context=0, d_attention
 def one_token(parameters, tokens, layers=0, context=0, d_attention=0):
     """The tokens play no part: this is what one of them takes."""
     return training_flops(parameters, 1, layers, context, d_attention)
-
-
-stock.as_float(exercise)
 
 
 @exercise.alternative

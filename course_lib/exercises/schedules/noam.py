@@ -19,6 +19,11 @@ exercise = Exercise(
         "Put step = warm_up into both terms. What do you find, and what does it say about the "
         "place where the curve turns?",
     ),
+    clauses={
+        "rises linearly": "no_warm_up",
+        "falls as one over the root": "falls_as_one_over_the_step",
+        "Steps count from 1": "one_step_late",
+    },
 )
 
 

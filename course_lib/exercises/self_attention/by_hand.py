@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.preferred_tokens import in_one_dtype, preferred
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
@@ -102,6 +102,13 @@ exercise = Exercise(
         "The right score is 1 and the others are 0, and softmax(1, 0, 0) is far from (1, 0, 0). "
         "What can you do to all scores at once? Remember the division by sqrt(d_k).",
     ),
+    clauses={
+        "the number of the token whose name it wants": "finds_itself",
+        "to within 0.002": "too_soft",
+        "up to 300": "one_scale_of_10",
+        "d_k is free": GIVEN,
+        "d_v is 1": "value_as_a_vector",
+    },
     tolerance=1e-3,
     canonical=behaviour,
     equivalent=(
@@ -111,8 +118,6 @@ exercise = Exercise(
         "names ** 0.5 -> names",
         "names ** 0.5 -> names * 0.5",
         "0.5 -> 1.5",
-        # tried on sentences of float32
-        "float32 always",
     ),
 )
 

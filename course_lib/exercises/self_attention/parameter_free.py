@@ -23,6 +23,9 @@ exercise = Exercise(
         "The mask works on scores, before they become weights. Along which axis of x do you count "
         "the words, when a batch may stand before it?",
     ),
+    clauses={
+        "averages tokens 1..i only": "looks_ahead",
+    },
     forbidden=FUSED_ATTENTION,
     # each word sees itself, with a score of at least 0: beside that, exp(-10000) is nothing
     equivalent=("masked with a large number",),

@@ -64,13 +64,6 @@ def own_matrix(answer, draw: Draw):
 
 
 @exercise.mistake
-def in_a_list(x, w_q, w_k, w_v):
-    """The right three came back in a list. Its length may change, and that of a tuple cannot: what
-    does Python make of three values with commas between them and no brackets?"""
-    return [x @ w_q, x @ w_k, x @ w_v]
-
-
-@exercise.mistake
 def keys_first(x, w_q, w_k, w_v):
     """The keys came back before the queries. Whoever calls this writes `q, k, v = project(...)` and
     trusts the order."""

@@ -22,6 +22,11 @@ exercise = Exercise(
         "In a row that may look nowhere, what does torch.softmax make of nothing but minus "
         "infinities? What did your own softmax of lesson 02 make of them?",
     ),
+    clauses={
+        "is broadcast to the scores": "one mask for the whole batch",
+        "True where a query may look": "mask_read_inverted",
+        "a query that may look nowhere gets zeros": "mean_where_nothing_is_seen",
+    },
     forbidden=FUSED_ATTENTION,
 )
 

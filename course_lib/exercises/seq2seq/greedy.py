@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.seq2seq import decode_greedy
 
 START, STOP, VOCAB = 1, 2, 11
@@ -21,6 +21,12 @@ exercise = Exercise(
         "A row that has stopped still takes part in every step. How do you keep a record of which "
         "rows have stopped, and what do you write into them?",
     ),
+    clauses={
+        "`step(tokens, state)` maps": GIVEN,
+        "is left out of the result": "start_kept",
+        "holds `stop` from there on": "goes_on",
+        "writing ends as soon as": "never_ends_early",
+    },
     equivalent=(
         # logits have two axes, so the last one is the second one
         "-1 -> 1",

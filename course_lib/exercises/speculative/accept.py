@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.speculative import accept
 
 exercise = Exercise(
@@ -19,6 +19,15 @@ exercise = Exercise(
         "After a refusal, draw only from what the draft has offered too rarely. Where the draft "
         "offered a token too often, is there anything left to add?",
     ),
+    clauses={
+        "Token x_i was drawn": GIVEN,
+        "target_i is what the large model says": GIVEN,
+        "It is accepted while": "wrong_way_round",
+        "the first refusal ends it": "all_that_pass",
+        "divided by its sum": "not_normalised",
+        "the last row of target": "last_row_of_the_draft",
+        "is distributed as the large model's own": "over all drafts",
+    },
     # tokens are in one row: its first axis is its last one
     equivalent=("0 -> -1",),
     no_gradient="nobody trains through it: a count has none, and an answer may detach the rest",

@@ -13,6 +13,10 @@ exercise = Exercise(
         "What does Python write for multiplication? A tensor follows the same arithmetic.",
         "Which operators make a new tensor, and which change the one that they are given?",
     ),
+    clauses={
+        "A new tensor comes back": "in_place",
+        "the input stays as it was": "inputs are not modified",
+    },
 )
 
 

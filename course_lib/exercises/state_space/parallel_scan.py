@@ -25,6 +25,12 @@ exercise = Exercise(
         "The first places have nothing before them. Which decay, and which addition, is a step "
         "that changes nothing?",
     ),
+    clauses={
+        "A stretch of steps": "decays_not_joined",
+        "In round r each place": "one_further_each_round",
+        "in O(log n) calls of torch": "token_by_token",
+        "a decay may be 0": "a decay of 0",
+    },
     forbidden=("course_lib.state_space.scan",),
     # a round more, where there is one, has nothing before it and changes nothing; before the first
     # token all is 0, whatever it decays by

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.state_space import scan
 
 exercise = Exercise(
@@ -18,6 +18,10 @@ exercise = Exercise(
         "n states of one shape are to be joined: which function of torch makes a new axis, and "
         "where does it belong?",
     ),
+    clauses={
+        "The first state is b_1": "begins_with_one",
+        "Time O": GIVEN,
+    },
     forbidden=("course_lib.state_space.parallel_scan",),
     # zeros are as many, whichever token's numbers they are made for
     equivalent=("0 -> -1",),

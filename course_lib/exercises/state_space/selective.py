@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.state_space import parallel_scan, selective
 
 exercise = Exercise(
@@ -19,6 +19,13 @@ exercise = Exercise(
         "A scan knows two axes, tokens and numbers. How do d and s become one axis, and two again "
         "afterwards? At last each token reads its own state: over which axis is that a sum?",
     ),
+    clauses={
+        "says how much it lets in and how much it forgets": "delta_for_the_decay_alone",
+        "where y_t is read": "read_by_b",
+        "a is negative": GIVEN,
+        "Time and memory": GIVEN,
+        "log n times the work": GIVEN,
+    },
     # a has two axes: the last one is the second one
     equivalent=("-1 -> 1",),
 )
@@ -63,7 +70,7 @@ def open_gate(answer, draw: Draw):
     return found.std() > 0 and torch.allclose(found[3:], tail, rtol=1e-4, atol=1e-4)
 
 
-def run(x, delta, a, b, c, step=None, decay=None, read=None):
+def run(x, delta, a, b, c, step=None, decay=None, read=None, early=False):
     """Run token by token: a state of d x s numbers."""
     state = torch.zeros_like(x[..., 0, :, None] * a)
     found = []
@@ -71,8 +78,10 @@ def run(x, delta, a, b, c, step=None, decay=None, read=None):
         gate = delta[..., t, :, None]
         kept = decay(gate, a) if decay else (gate * a).exp()
         new = (gate * a).expm1() / a * b[..., t, None, :] * x[..., t, :, None]
+        before = state
         state = kept * state + (step(gate, b[..., t, None, :], x[..., t, :, None]) if step else new)
-        found.append((state * (c if read is None else read)[..., t, None, :]).sum(-1))
+        asked = before if early else state
+        found.append((asked * (c if read is None else read)[..., t, None, :]).sum(-1))
     return torch.stack(found, dim=-2)
 
 
@@ -129,6 +138,13 @@ def grows(x, delta, a, b, c):
 def read_by_b(x, delta, a, b, c):
     """The state was read by b. b says where a token is written, c where it reads."""
     return run(x, delta, a, b, c, read=b)
+
+
+@exercise.mistake
+def read_too_early(x, delta, a, b, c):
+    """Each token reads the state before it has written its own part, so the first one reads
+    nothing. Which state is h_t, the old one or the new?"""
+    return run(x, delta, a, b, c, early=True)
 
 
 @exercise.mistake

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.masks import causal_mask, shift_right
 from course_lib.transformer import Transformer
@@ -27,6 +27,15 @@ exercise = Exercise(
         "Read `Decoder.forward`. Who hides the target's future, and which arguments are left for "
         "you to hand over, in which order?",
     ),
+    clauses={
+        "one matrix is both embeddings and the output layer": "scored_by_the_table",
+        "otherwise there are three": "scored_by_the_decoders_table",
+        "are as in `Encoder` and `Decoder`": "two layers, another encoder_block",
+        "is already shifted right": "shifted_again",
+        "is as in `MultiHeadAttention`": "one row of mask for each sentence",
+        "Raises ValueError for an unknown `norm`": GIVEN,
+        "Raises ValueError for more tokens": GIVEN,
+    },
     forbidden=TRANSFORMER,
 )
 

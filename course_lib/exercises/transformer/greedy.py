@@ -4,7 +4,7 @@ import torch
 
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.transformer import greedy
 
 VOCAB, START, LEAST_STOP = 13, 1, 10
@@ -36,6 +36,12 @@ exercise = Exercise(
         "find out that every row has a stop somewhere?",
         "The mask of the source hides padding. Which two calls look at the source?",
     ),
+    clauses={
+        "without the start": "start_kept",
+        "when each row has a `stop`": "first_stop_ends_all",
+        "or `most` tokens": "one_too_many",
+        "means nothing": GIVEN,
+    },
     equivalent=(
         # a target has two axes, so the last one is the second one
         "-1 -> 1",

@@ -22,6 +22,9 @@ exercise = Exercise(
         "Take the target b, e, l, t, and write down what is read at each position, and below it "
         "what must be predicted there. At which positions are the two the same?",
     ),
+    clauses={
+        "reads the target shifted right": "not_shifted",
+    },
 )
 
 

@@ -4,8 +4,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from course_lib.checking import stock_mistakes as stock
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.transformer import parameter_count
 
 exercise = Exercise(
@@ -24,6 +23,15 @@ exercise = Exercise(
         "Source, target and output layer use one matrix. How often should it be counted, and has "
         "it a bias?",
     ),
+    clauses={
+        "One embedding": "two_embeddings",
+        "of which a decoder block has two": "one_attention_in_the_decoder",
+        "four matrices d_model x d_model and their biases": "no_biases_in_attention",
+        "two matrices and biases for each": "one_matrix_in_networks",
+        "a gain and a bias for each norm": "norms_without_bias",
+        "The number of heads is not asked": "times_heads",
+        "is another function": GIVEN,
+    },
     forbidden=("course_lib.transformer.Transformer",),
 )
 
@@ -246,9 +254,6 @@ def one_layer_for_all(layers, d_model, d_ff, vocab):
 def embedding_in_each_layer(layers, d_model, d_ff, vocab):
     """The embedding was counted once in each layer. Where in the figure is it, and how often?"""
     return layers * parameter_count(1, d_model, d_ff, vocab)
-
-
-stock.as_float(exercise)
 
 
 @exercise.mistake

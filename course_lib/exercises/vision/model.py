@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.vision import VisionTransformer, patches
 
@@ -22,6 +22,12 @@ exercise = Exercise(
         "After the blocks there is a state for each patch and one for the class token. Which of "
         "them does the head read, and what has to happen to it first?",
     ),
+    clauses={
+        "put before the patches": "ClassTokenLast",
+        "its last state is what the head reads": "mean_of_all",
+        "makes each block": "another block",
+        "Raises ValueError for images": GIVEN,
+    },
     forbidden=TRANSFORMER,
 )
 

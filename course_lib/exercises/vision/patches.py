@@ -19,6 +19,9 @@ exercise = Exercise(
         "`rearrange` takes such a pattern as it is: brackets on the left cut an axis, brackets on "
         "the right join axes. Which two sizes does it have to be told?",
     ),
+    clauses={
+        "of the first channel, then of the second": "channels_last",
+    },
     forbidden=("torch.nn.functional.unfold", "torch.nn.Unfold"),
 )
 

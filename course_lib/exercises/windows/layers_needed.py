@@ -2,7 +2,6 @@
 
 from math import ceil, log
 
-from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.windows import layers_needed, receptive_field
 
@@ -20,6 +19,9 @@ exercise = Exercise(
         "Python's `//` rounds down, also below zero: what is -7 // 2? How can that help to round "
         "up?",
     ),
+    clauses={
+        "at distance 0 need no layer": "one_at_least",
+    },
 )
 
 
@@ -108,9 +110,6 @@ def tiles_but_for_the_word_itself(distance, width):
     """The words from one to the other, distance + 1 of them, were cut into windows side by side.
     Stacked windows overlap: how many words more does each layer show a state?"""
     return ceil((distance + 1) / width) if distance else 0
-
-
-stock.as_float(exercise)
 
 
 @exercise.mistake

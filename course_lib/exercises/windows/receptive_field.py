@@ -1,6 +1,5 @@
 """How much of the sentence one state sees through stacked windows."""
 
-from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.windows import receptive_field
 
@@ -16,6 +15,9 @@ exercise = Exercise(
         "Before the first layer, how many words does a state see? And how many does each layer "
         "add, when neighbouring windows overlap?",
     ),
+    clauses={
+        "Without a layer": "itself_forgotten",
+    },
 )
 
 
@@ -93,9 +95,6 @@ def layers_ignored(layers, width):
     """The layers play no part: this is what one layer sees. What do the neighbours know, when they
     have looked at their own neighbours before?"""
     return width
-
-
-stock.as_float(exercise)
 
 
 @exercise.mistake

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import CONVOLUTION
 from course_lib.windows import word_window
 
@@ -21,6 +21,11 @@ exercise = Exercise(
         "For one place k of the window, all words can meet their matrix in a single product. Which "
         "n rows of the padded sentence are that, and how do they move with k?",
     ),
+    clauses={
+        "padded with zeros": "not_padded",
+        "meets the leftmost token": "mirrored",
+        "torch's `conv1d` keeps": GIVEN,
+    },
     forbidden=CONVOLUTION,
 )
 

@@ -22,6 +22,7 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.answer_cells import (
     Attempt,
+    another_page,
     find_answers,
     forbidden_name,
     judge_attempt,
@@ -68,12 +69,8 @@ class Judge:
         try:
             notebook = ipynb.parse(content, "This")
             asked = [load(exercise_id) for exercise_id in self._rules.exercises]
-            own, pages = ipynb.lesson(notebook), {x.lesson for x in asked}
-            # an older notebook may still hold what has moved to an exploration
-            held = {ipynb.exercise(cell) for cell in notebook["cells"]}
-            if own and pages and own not in pages and held.isdisjoint(self._rules.exercises):
-                said = " and ".join(sorted(pages))
-                return unreadable(f"This is the notebook of {own}: what is graded here is {said}.")
+            if said := another_page(notebook, asked):
+                return unreadable(said)
             submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))

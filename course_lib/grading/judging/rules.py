@@ -36,14 +36,14 @@ class Rules:
     strict: bool = False
     versions: dict[str, str] = field(default_factory=dict)
 
-    def differing(self, other: "Rules") -> str:
-        """Say in which rules two runs differ, as part of a sentence."""
+    def other_options(self, other: "Rules") -> list[str]:
+        """Name the options in which two runs differ."""
         one, two = asdict(self), asdict(other)
-        options = [name for name in one if name != "versions" and one[name] != two[name]]
-        both = {*self.versions.items()} ^ {*other.versions.items()}
-        parts = [f"other options ({', '.join(options)})"] if options else []
-        parts += [f"another version of {name}" for name in sorted({name for name, _ in both})[:3]]
-        return " and ".join(parts)
+        return [name for name in one if name != "versions" and one[name] != two[name]]
+
+    def changed(self, other: "Rules") -> list[str]:
+        """Name the exercises, or the course, that are of other versions in two runs."""
+        return sorted({name for name, _ in {*self.versions.items()} ^ {*other.versions.items()}})
 
 
 def versions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from course_lib.checking.catalogue import ids, outline
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain, rounded, unreadable
+from course_lib.grading.marks.exam import Key
 from course_lib.grading.marks.schema import EXTRA, Entry, Missing, Results, SubmissionResult
 from course_lib.grading.submissions.files import SubmittedFile
 from course_lib.grading.submissions.lateness import Lateness
@@ -20,6 +21,7 @@ from course_lib.grading.submissions.roster import Roster
 class Policy:
     """What makes grades of verdicts: deadlines, who is in the class, and what a person marks.
 
+    `exam` is the key to pages that each student has of his own;
     `kept` are rows of earlier results, of students who are not graded now; `missing` says what work
     that was not graded is in gradebooks: an empty cell or a zero.
     """
@@ -27,6 +29,7 @@ class Policy:
     lateness: Lateness = field(default_factory=Lateness)
     roster: Roster = field(default_factory=Roster)
     by_hand: ByHand = field(default_factory=ByHand)
+    exam: Key = field(default_factory=Key)
     kept: list[SubmissionResult] = field(default_factory=list)
     missing: Missing = "empty"
 
@@ -108,6 +111,8 @@ def _points(entry: Entry) -> float:
 def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> SubmissionResult:
     percent, exercises = policy.lateness.percent(submitted), entry["exercises"]
     if entry["status"] == "graded":
+        own = policy.exam.marked(submitted.student, submitted.number, exercises)
+        entry = Entry({**entry, "exercises": own})
         exercises = policy.by_hand.exercises(_text(submitted.student), entry)
     extra = exercises[EXTRA]["points"] if EXTRA in exercises else 0
     score = sum(x["points"] for x in exercises.values()) - extra

@@ -13,14 +13,15 @@ JOURNAL = "unfinished.jsonl"
 
 
 class OtherRules(Exception):
-    """A folder that holds the unfinished results of other rules; the message says which."""
+    """A folder that holds unfinished results of other options; the message names these."""
 
 
 class Journal:
     """Entries as they came, one a line after the rules, so that a killed run can go on.
 
-    An entry is of a file and of its content: a file that has changed is judged anew. Each line
-    begins with its own fingerprint, and one that has been damaged counts as never written.
+    An entry is of a file and of its content: a file that has changed is judged anew, and all of
+    them where an exercise or the course has. Each line begins with its own fingerprint, and one
+    that has been damaged counts as never written.
     """
 
     def __init__(self, folder: Path):
@@ -34,12 +35,18 @@ class Journal:
         except TypeError:  # of a version that had other rules
             return None
 
+    def changed(self, rules: Rules) -> list[str]:
+        """Name what has judged entries that there are, and is of another version now."""
+        before = self.rules()
+        return before.changed(rules) if before and self._lines()[1:] else []
+
     def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
-        """Return the entries that there are. Raises OtherRules, OSError."""
-        lines = self._lines() if self.rules() else []
-        if lines[1:] and (differing := Rules(**lines[0]).differing(rules)):
-            raise OtherRules(differing)
-        lines = [asdict(rules), *lines[1:]]
+        """Return the entries that these rules would give again. Raises OtherRules, OSError."""
+        before = self.rules()
+        lines = self._lines()[1:] if before else []
+        if before and lines and (options := before.other_options(rules)):
+            raise OtherRules(", ".join(options))
+        lines = [asdict(rules), *([] if self.changed(rules) else lines)]
         # what a killed run has not written to the end of its line is cut off
         write_atomically(self._path, "".join(map(_line, lines)))
         return {(x["notebook"], x["sha256"]): x["entry"] for x in lines[1:]}

@@ -23,7 +23,7 @@ FORMATS: dict[Platform, re.Pattern] = {
         r"(?P<student>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_.*)?", re.DOTALL
     ),
 }
-INSTEAD = {"text": "a text", "link": "a link"}  # of a file, in Canvas
+INSTEAD = {"text": "a text", "link": "a link"}  # of a file
 NAMED = re.compile(r"(?<=.)(?:\.ipynb.*|\.py)$", re.DOTALL | re.IGNORECASE)
 
 
@@ -60,7 +60,9 @@ def fits(name: str, is_file: bool) -> dict[Platform, re.Match]:
 
 
 def stands_for(name: str) -> str | None:
-    """Say what Canvas has packed in place of a file: "a text" or "a link"."""
+    """Say what Canvas or Moodle has packed in place of a file: "a text" or "a link"."""
+    if "_assignsubmission_onlinetext" in name:
+        return INSTEAD["text"]
     found = FORMATS["Canvas"].fullmatch(name)
     return INSTEAD.get(found["instead"]) if found else None
 

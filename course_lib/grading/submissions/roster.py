@@ -57,7 +57,7 @@ def read(text: str) -> Roster:
         columns.setdefault(name, place)
     if not columns.keys() & set(IDS):
         raise ValueError("it needs a column id in its first row, and may have name, email and due.")
-    people, keys = [], {}
+    people, words = [], []
     for row in range(1, len(table.rows)):
         cells = {name: table.read(row, place) for name, place in columns.items()}
         found = [cells[name] for name in IDS if cells.get(name)]
@@ -69,10 +69,17 @@ def read(text: str) -> Roster:
             _time(cells, HANDED_IN, row, parse_time) or _moodles(cells),
         )
         if person.id and person.name not in NOBODY:
-            numbers = {x.removeprefix("Participant").strip() for x in found}
-            own = {*found, *numbers, numbered(person.id), person.name, person.email}
-            keys[len(people)] = own - {""}
             people.append(person)
+            words.append(found)
+    return of(people, words)
+
+
+def of(people: list[Person], words: list[list[str]]) -> Roster:
+    """Make a roster of people and of their ids, as a table writes them."""
+    keys = {}
+    for place, (person, ids) in enumerate(zip(people, words, strict=True)):
+        numbers = {x.removeprefix("Participant").strip() for x in ids}
+        keys[place] = {*ids, *numbers, numbered(person.id), person.name, person.email} - {""}
     return Roster(people, keys)
 
 

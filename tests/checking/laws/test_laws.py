@@ -3,11 +3,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from course_lib.checking import catalogue
-from course_lib.checking.exercise import Exercise
+from course_lib.checking.exercise import GIVEN, Exercise
 from course_lib.checking.laws import laws
+from course_lib.checking.laws.clauses import untied
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.sizes import missing_sizes
 from tests import WEEKLY
+
+SEEDS = tuple(range(1, 1 + len(laws.SETTINGS)))  # each seed tries another setting
 
 
 @pytest.mark.parametrize("exercise_id", catalogue.ids())
@@ -19,7 +22,7 @@ def test_every_exercise_holds_all_laws(exercise_id):
 @pytest.mark.parametrize("exercise_id", catalogue.ids() if WEEKLY else [])
 def test_every_exercise_holds_all_laws_for_other_seeds_too(exercise_id):
     exercise = catalogue.load(exercise_id)
-    violations = [*laws.prove(exercise, (1, 2, 3, 4, 5, 6)).violations, *laws.exceptions(exercise)]
+    violations = [*laws.prove(exercise, SEEDS).violations, *laws.exceptions(exercise)]
     assert not violations, "\n".join(["", *violations])
 
 
@@ -86,3 +89,50 @@ def test_sizes_that_no_case_has_are_named():
         "no case has d unlike n",
     ]
     assert missing((1, 3), (3, 2, 4, 3)) == ["no case has d = n"]
+
+
+def promising(n):
+    """Square a number, and add nothing.
+
+    The result = n n. A negative number is squared, too; 0 stays. `n` may be large. Source: Euclid
+    et al. 300, eq. 1. Nobody sums.
+
+    >>> promising(2)
+    4
+    """
+    # square the number
+    return n * n
+
+
+def test_a_clause_that_nothing_asks_for_violates_a_law_and_so_does_a_tie_to_nothing():
+    exercise = exercise_of(promising, lambda draw: [(3,), (-2,)])
+    exercise.property("sums are longer")(lambda answer, draw: True)
+    nothing = "nothing asks for this clause of the statement: "
+    clauses = [
+        "A negative number is squared, too;",
+        "0 stays.",
+        "`n` may be large.",
+        "Nobody sums.",
+    ]
+    assert list(untied(exercise)) == [nothing + clause for clause in clauses]
+    exercise.clauses = {
+        "negative number": "a case",  # its name
+        "0 stays": next(edits(exercise))[0],
+        "may be large": GIVEN,
+        "Nobody sums": "sums are",  # the first words of a property
+    }
+    assert list(untied(exercise)) == []
+    exercise.clauses = {**exercise.clauses, "Nobody": "nothing", "nowhere": GIVEN}
+    assert list(untied(exercise)) == [
+        "“Nobody” is tied to no mistake, property or case: nothing",
+        "no clause of the statement says: nowhere",
+    ]
+
+
+def test_what_is_forbidden_stands_in_the_stub():
+    for exercise in map(catalogue.load, catalogue.ids()):
+        *forbidden, _own = exercise.forbidden
+        assert ("# Not to be called: " in exercise.stub) == bool(forbidden), exercise.id
+    stub = catalogue.load("attention/softmax").stub
+    assert "# Not to be called: torch's softmax, log_softmax and logsumexp, torch's own" in stub
+    assert "`torch.nn.functional.unfold`." in catalogue.load("vision/patches").stub

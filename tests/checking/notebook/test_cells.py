@@ -126,3 +126,36 @@ def test_a_hint_that_run_all_asks_for_is_folded_and_not_counted(run):
         assert run("hint", f'hint("{ID}")') == "Hint 1 of 2: run this cell alone to read it."
     run("pause", pause.format(0))
     assert run("hint", f'hint("{ID}")').startswith("Hint 1 of 2. Ask again")
+
+
+SCORES = "def dot_scores(q, k):\n    return q @ k.mT"
+SUM = "def weighted_sum(weights, v):\n    return weights @ v"
+ATTEND = """from course_lib.attention import softmax
+def attend(queries, states, mask=None):
+    weights = softmax(dot_scores(queries, states), mask)
+    return weighted_sum(weights, states), weights"""
+PASSED = """from course_lib.files.workspace import Workspace
+joined = ("attention/dot_scores", "attention/weighted_sum", "attention/attend")
+print(*(Workspace.find().record(x).passed for x in joined))"""
+
+
+@pytest.mark.parametrize(
+    ("cells", "said", "passed"),
+    [
+        ((SCORES, SUM, ATTEND), "✓ attention/attend", "True True True"),
+        ((SCORES, SUM.replace("weights @ v", "v"), ATTEND), "✗ attention/weighted_sum", "True F"),
+        ((SCORES.replace("k.mT", "q.mT"), SUM, ATTEND), "✗ attention/dot_scores", "False False"),
+        ((SCORES, SUM), "○ attention/attend", "True True False"),
+        ((ATTEND,), "✓ attention/attend", "False False True"),  # on the library's
+    ],
+)
+def test_a_check_tries_what_it_joins_first_and_shows_the_first_that_is_wrong(
+    run, cells, said, passed
+):
+    run("forget", FORGET)
+    run("set-up", SET_UP)
+    for place, source in enumerate(cells):
+        run(f"{place} of {said}{passed}", source)
+    shown = run("check", 'check("attention/attend")')
+    assert said in shown
+    assert run("record", PASSED).startswith(passed)

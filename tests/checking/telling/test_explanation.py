@@ -30,13 +30,6 @@ def mask_of_columns(x, causal=False):
     return weighted_sum(softmax(x @ x.mT, mask), x)
 
 
-def always_single(n, d_model):
-    if d_model % 2:
-        raise ValueError(d_model)
-    angles = torch.arange(n)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
-
-
 def half_renewed(x, h, w_x, w_h, b):
     return 0.25 * torch.tanh(x @ w_x + h @ w_h + b) + 0.75 * h
 
@@ -52,7 +45,6 @@ def tripled_targets(tokens, length, stride):
     [
         ("attention/soft_lookup", keys_as_values, "with `keys` in the place of `values`"),
         ("self_attention/parameter_free", mask_of_columns, "Here 2 is `n` and 3 is `d`."),
-        ("positions/sinusoidal", always_single, "Where torch's default float type is float64"),
         ("rnn/cell", half_renewed, "every number is wrong: at d_h 0 it is "),
         ("language_model/examples", tripled_targets, "In “one window” in part 1 of the result"),
     ],

@@ -126,8 +126,18 @@ def a_mask_of_numbers(scores, mask=None):
     return scores.masked_fill(~torch.ones(scores.shape), 0.0)
 
 
+def attended(weigh):
+    def grouped_query_attention(q, k, v, mask=None):
+        times = q.shape[-3] // k.shape[-3]
+        k, v = (x.repeat_interleave(times, -3) for x in (k, v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        return weigh(scores if mask is None else scores.masked_fill(~mask, -torch.inf)) @ v
+
+    return grouped_query_attention
+
+
 SAID = [
-    ("attention/dot_scores", dot_scores, "`q` and `k` are never used"),
+    ("attention/dot_scores", dot_scores, "`q` and `k` are never used: `K` and `Q` in their place"),
     ("attention/weighted_sum", values_first, "This is v @ weights."),
     ("attention/softmax", a_mask_of_numbers, "has to be boolean"),
     ("scaling/training_flops", with_recomputation, "Everywhere 1.333 times as large"),
@@ -137,6 +147,12 @@ SAID = [
     ("start/hello", with_a_comma, "a comma at the end makes a tuple"),
     ("start/hello", with_the_input, "part 0 alone is right"),
     ("start/hello", without_gradient, "`torch.no_grad`"),
+    ("decoder/grouped_query", attended(torch.sigmoid), "with sigmoid in the place of the softmax"),
+    (
+        "decoder/grouped_query",
+        attended(lambda x: x.softmax(-2)),
+        "with the softmax over the queries",
+    ),
     ("start/hello", double, "The exercise's line is `def double(x)`"),
 ]
 

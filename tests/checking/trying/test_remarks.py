@@ -65,3 +65,43 @@ def test_what_the_meta_device_cannot_do_is_no_remark():
     assert remark(exercise, InProcess(lambda x: torch.where(x.any() | True, 2 * x, x))) is None
     looks = define("def double(x):\n    return 2 * x if bool((x < 9**9).all()) else x\n", "double")
     assert remark(exercise, InProcess(looks)) is None
+
+
+def in_a_list(x, w_q, w_k, w_v):
+    return [x @ w_q, x @ w_k, x @ w_v]
+
+
+def whole_float(distance, width):
+    return float(-(-distance // (width - 1)))
+
+
+def of_32_bits(n_q, n_k, max_distance):
+    distances = torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)
+    return (distances.clamp(-max_distance, max_distance) + max_distance).int()
+
+
+def of_float32(n, d_model):
+    speeds = 10000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angles = torch.arange(n).unsqueeze(-1) * speeds
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "answer", "said"),
+    [
+        ("self_attention/project", in_a_list, "returns a list, and should return a tuple."),
+        ("windows/layers_needed", whole_float, "returns a float, and should return a whole number"),
+        ("positions/relative_index", of_32_bits, "numbers of int32, and should return numbers of"),
+        ("positions/sinusoidal", of_float32, "the result is float32 always."),
+    ],
+)
+def test_form_is_a_remark_and_costs_nothing(exercise_id, answer, said):
+    judged = verdict(exercise_id, answer)
+    assert (judged.status, judged.points) == ("passed", judged.max_points), judged.message
+    assert said in (remark(load(exercise_id), InProcess(answer)) or "")
+
+
+def test_a_float_that_is_no_whole_number_and_a_list_of_another_length_are_wrong():
+    assert verdict("windows/layers_needed", lambda d, width: d / (width - 1)).status != "passed"
+    two = verdict("self_attention/project", lambda x, *weights: [x @ w for w in weights[:2]])
+    assert two.status != "passed"

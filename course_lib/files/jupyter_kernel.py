@@ -1,0 +1,39 @@
+"""The kernel of the course's own name, which finds this Python from any front end.
+
+VS Code, PyCharm, a hub and another Lab list the kernels of their user. The notebooks that are
+handed out name this one, so that none of these chooses a Python without the course.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jupyter_client.kernelspec import KernelSpec
+
+NAME, SHOWN = "transformer-course", "Transformer course"
+
+
+def register() -> None:
+    """Make this Python the kernel of the course, for this user. Raises OSError."""
+    from ipykernel.kernelspec import install
+
+    install(user=True, kernel_name=NAME, display_name=SHOWN)
+
+
+def named() -> "tuple[str, KernelSpec]":
+    """Return the kernel that notebooks name here: the course's own, or else Jupyter's default."""
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    try:
+        own = KernelSpecManager().get_kernel_spec(NAME)
+    except NoSuchKernel:
+        return "python3", KernelSpecManager().get_kernel_spec("python3")
+    return NAME, own
+
+
+def runs_here(spec: "KernelSpec") -> bool:
+    """Tell whether a kernel is of this Python."""
+    program = Path(spec.argv[0])
+    # Lab takes `python` as the one that it runs on
+    return program.name == spec.argv[0] or program.parent == Path(sys.executable).parent
