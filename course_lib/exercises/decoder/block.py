@@ -36,6 +36,7 @@ exercise = Exercise(
     clauses={
         "makes both attentions": "another attention",
         "`norm_layer(x, gain, bias)` normalises": "another norm_layer",
+        "by these names": "NoModule",
         "Masks are as in": "one row of mask for each sentence",
         "for the tokens among themselves": "masks_exchanged",
         "causal where they are to be written": "causal_always",
