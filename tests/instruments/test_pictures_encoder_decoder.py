@@ -1,5 +1,9 @@
 """Lesson 08's pictures: what is drawn is what a model did, and so is what is read aloud."""
 
+import html
+import json
+import re
+
 import pytest
 import torch
 
@@ -47,3 +51,14 @@ def test_the_first_tensor_that_has_changed_is_named_and_each_changed_one_is_oran
     same, drawn = shown(lambda: encoder_decoder.changes(dict.fromkeys(shares, 0.0)))
     assert same.endswith("The first of them: none.")
     assert orange not in drawn
+
+
+# what matplotlib does with torch's tensors; in a kernel nobody sees it
+@pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
+def test_what_a_notebook_moves_has_the_model_s_own_rows_and_weights(monkeypatch):
+    displayed = []
+    monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
+    encoder_decoder.at_work("lbte", ROWS, torch.eye(4)[[1, 3, 0, 2]])
+    page = html.unescape(displayed[0]["text/html"])
+    assert f"rows = {json.dumps(ROWS)}, weights = [[0.0, 1.0, 0.0, 0.0]," in page
+    assert not re.search(r"\[\[[A-Z]+\]\]", page)

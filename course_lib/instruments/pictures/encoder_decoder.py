@@ -1,10 +1,12 @@
 """Lesson 08's pictures: blocks, the whole Transformer, its passes, and a model at work."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
@@ -161,7 +163,8 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
     """Show a model writing, pass by pass, and where each new token looks in the source.
 
     `rows[i]` has the likeliest letter after each of the i + 1 tokens that pass i reads; `weights`
-    are those of the last letter of each pass, (passes, source).
+    are those of the last letter of each pass, (passes, source). In a notebook, a slider goes from
+    pass to pass.
     """
     title = f"{source}: the last row of each pass is used, and what it looks at"
     figure, panels = plots.panels(title, ["likeliest letters", "weights"], size=(9, 3.6))
@@ -184,7 +187,17 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
     most = [source[i] for i in weights.argmax(-1).tolist()]
     told = [f"writes {row[-1]}, looks most at {x}" for row, x in zip(rows, most, strict=True)]
     passes = "; ".join(f"pass {i} {text}" for i, text in enumerate(told, 1))
-    plots.show(figure, f"A model writes, having read {source}: {passes}.")
+    page = Path(__file__).with_name("passes.html").read_text("utf8")
+    filled = {
+        "SOURCE": json.dumps(source),
+        "ROWS": json.dumps(list(rows)),
+        "WEIGHTS": json.dumps([[round(x, 3) for x in row] for row in weights.tolist()]),
+        "USED": ROLES["value"],
+        "LOOKS": ",".join(f"{255 * channel:.0f}" for channel in to_rgb(ROLES["key"])),
+    }
+    for name, text in filled.items():
+        page = page.replace(f"[[{name}]]", text)
+    plots.show(figure, f"A model writes, having read {source}: {passes}.", live=page)
 
 
 def families(masks: Mapping[str, Tensor]) -> None:
