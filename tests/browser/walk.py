@@ -245,7 +245,7 @@ def test_a_page_runs_alone(number, browser, untouched):
 
 
 # what is passed runs real models there
-@pytest.mark.parametrize("number", ["09", "10", "11", "17"])
+@pytest.mark.parametrize("number", ["09", "10", "11", "17", "18"])
 def test_a_page_runs_by_ones_own_answers(number, browser, tmp_path):
     name = notebook_of(page_files()[number])
     notebook, before, exercises = ipynb.read(ROOT / "notebooks" / name), "", []

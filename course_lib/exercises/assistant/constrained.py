@@ -12,6 +12,11 @@ exercise = Exercise(
     title="Write what the home can do",
     minutes=10,
     difficulty=2,
+    clauses={
+        "`score(tokens, rows)` returns": "a_place_too_early",
+        "Each allowed answer is": GIVEN,
+        "Returns the answer's tokens": "prompt_too",
+    },
     # numbers that torch compares
     equivalent=("score(prompt + written, 1).tolist() -> score(prompt + written, 1)",),
     hints=(
