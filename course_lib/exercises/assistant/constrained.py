@@ -27,11 +27,6 @@ exercise = Exercise(
         "When is an answer complete? Every allowed one ends with a token that no other place has, "
         "so none is the beginning of another.",
     ),
-    clauses={
-        "`score(tokens, rows)` returns": GIVEN,
-        "Each allowed answer is": GIVEN,
-        "Returns the answer's tokens": "prompt_too",
-    },
 )
 
 
