@@ -11,7 +11,6 @@ import argparse
 import csv
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -176,6 +175,8 @@ def in_one_notebook(given: dict[str, Answer]) -> float:
 
 def processor(command: Callable[[], object]) -> float:
     """Return the seconds of the processor that the processes of a command take."""
+    import resource  # which Windows does not have
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
