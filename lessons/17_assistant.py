@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from course_lib.data import home, home_commands, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, results, training
-from course_lib.instruments.pictures import assistant as pictures
+from course_lib.instruments.pictures import tool_use as pictures
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
