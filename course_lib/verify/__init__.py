@@ -15,6 +15,7 @@ from course_lib.verify import (
     encoder,
     feed_forward,
     grouped_query,
+    head_scores,
     induction,
     label_smoothing,
     language_model,
@@ -26,6 +27,7 @@ from course_lib.verify import (
     pooling,
     positions,
     pretraining,
+    reward,
     rnn,
     sampling,
     scaling,
@@ -53,6 +55,7 @@ IN_ORDER_OF_LESSONS = (
     positions,
     feed_forward,
     multi_head,
+    head_scores,
     add_norm,
     induction,
     encoder,
@@ -78,6 +81,7 @@ IN_ORDER_OF_LESSONS = (
     assistant,
     lora,
     dpo,
+    reward,
 )
 COMPARISONS: list[Comparison] = [
     value
