@@ -22,5 +22,5 @@ def _looped(weights: Tensor, tokens: list[int]) -> Tensor:
     for query, token in enumerate(tokens):
         keys = [key for key in range(1, query + 1) if tokens[key - 1] == token]
         if keys:
-            found.append(sum(weights[:, query, key] for key in keys))
-    return sum(found) / len(found)
+            found.append(torch.stack([weights[:, query, key] for key in keys]).sum(0))
+    return torch.stack(found).mean(0)
