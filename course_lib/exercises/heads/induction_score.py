@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.head_scores import induction_score
 
 exercise = Exercise(
@@ -20,6 +20,12 @@ exercise = Exercise(
         "Rows without a target must not count as rows with weight 0. How do you pick the others, "
         "for all heads at once?",
     ),
+    clauses={
+        "the keys right after those earlier copies": "on_the_copies",
+        "averaged over the queries that have any": "of_all_rows",
+        "it is 0 where none has": "one token, which cannot return",
+        "`weights` are causal": GIVEN,
+    },
 )
 
 
