@@ -11,7 +11,6 @@ import argparse
 import csv
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -176,10 +175,9 @@ def in_one_notebook(given: dict[str, Answer]) -> float:
 
 def processor(command: Callable[[], object]) -> float:
     """Return the seconds of the processor that the processes of a command take."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = os.times()
     command()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return sum(os.times()[2:4]) - sum(before[2:4])
 
 
 def by_course(folder: Path, points: dict[int, float], environment: dict[str, str]) -> float:
@@ -264,7 +262,7 @@ def measure(folder: Path, peers: bool) -> dict:
             for turn, count in enumerate((FEW, FEW, MANY))
         )
         each = (many - few) / (MANY - FEW)
-        figures[name] = {"start": round(few - FEW * each, 2), "each": round(each, 3)}
+        figures[name] = {"start": round(max(few - FEW * each, 0), 2), "each": round(each, 3)}
     for name in [*tools][1:]:
         times = figures[name]["each"] / figures["course"]["each"]
         figures[name]["times the course's"] = round(times, 1)

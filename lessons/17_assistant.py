@@ -5,7 +5,7 @@
 #
 # Say *turn on the kitchen lamp*, and a lamp goes on: a language model can do that, although it only writes text. **How do you teach a model that talks to act, and what does it forget meanwhile?**
 #
-# At the end, a real model of 135 million parameters, tuned by you, runs a small home. What it asks for is carried out or refused, it tries again, and it cannot ask for a device that is not there.
+# At the end, a model of 135 million parameters, tuned by you, runs a small home. What it asks for is carried out or refused, and it tries again.
 
 # %%
 import torch
@@ -43,7 +43,7 @@ model = smollm2.load().requires_grad_(False)
 # %% [markdown]
 # ## A model that talks
 #
-# You do not start from nothing. SmolLM2 was **pretrained** on 2 trillion tokens, then trained on conversations (**instruction tuning**, or supervised fine-tuning, SFT), then on preferences (Allal et al. 2025). You add one more step, a task of your own. It costs minutes where the others cost a cluster, and it can undo what they have done: you will see it happen.
+# You do not start from nothing. SmolLM2 was **pretrained** on 2 trillion tokens, then trained on conversations (**instruction tuning**, or supervised fine-tuning, SFT), then on preferences (Allal et al. 2025). You add one more step, a task of your own. It costs minutes where the others cost a cluster, and it can undo what they have done.
 #
 # Lesson 09 showed the form: a conversation is *one text*, in a **chat template** that says who speaks. The model goes on after `assistant`, up to the first `<|im_end|>`.
 
@@ -124,7 +124,7 @@ answer = model.tokenizer.encode(f"{means}<|im_end|>").tokens
 pictures.targets(prompt, answer)
 
 # %% [markdown]
-# The first target is above the last token of the *prompt*: there the model must decide how to begin. The last target ends the answer: without it, the model would never learn to stop. All other targets are $-100$, as in lesson 16.
+# The first target is above the last token of the *prompt*. The last one ends the answer: without it, the model would never learn to stop. All others are $-100$, as in lesson 16.
 
 # %%
 # exercise: assistant/answer_mask
@@ -176,7 +176,7 @@ print(f"counted: everything {16 * whole / 1e6:,.0f} MB, LoRA {(4 * whole + 16 * 
 print("measured, a whole process:", {way: round(mb) for way, mb in kept["memory"].items()})
 
 # %% [markdown]
-# Freezing saves the memory; low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in four bits: the exploration [A frozen model in four bits](explorations/17_four_bits.ipynb).
+# Freezing saves the memory; low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
 #
 # ## The lamp goes on
 #
@@ -207,7 +207,7 @@ for said in ("turn on the kitchen lamp", "bedroom blinds up please", "start the 
 pictures.house(now, first)
 
 # %% [markdown]
-# Text goes in, text comes out, a lamp goes on. You have an assistant that acts.
+# Text goes in, text comes out, a lamp goes on.
 #
 # ## Does it know what a room is?
 #
@@ -248,7 +248,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# Look before you explain. It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. Spelled in pieces, a name may also end elsewhere. A home does not forgive that:
+# Look before you explain. It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. A home does not forgive that:
 
 # %% tags=["training"]
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
@@ -310,11 +310,11 @@ training.expect("a general question gets an answer again", "{" not in answer, an
 pictures.house(now, first)
 
 # %% [markdown]
-# It answers again, and it reads what the home says. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
+# It answers again, and after a refusal it may choose another name, where it only repeated itself before. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
 #
 # ## Write only what the home can do
 #
-# A refusal costs a second answer, and a home cannot list thousands of devices. Better is a model that *cannot* write a wrong name. At each step it scores all 49,152 tokens, and we choose. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
+# A refusal costs a second answer. Better is a model that *cannot* write a wrong name. At each step it scores all 49,152 tokens, and we choose. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
 
 # %% [markdown]
 # Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
@@ -365,18 +365,20 @@ claim = "constrained decoding has as many commands right as there are without it
 training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It is not always the one that was meant, since the model still chooses. Mending the spelling afterwards is as good while names are few and unlike each other, but what is refused has already cost its tokens.
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It need not be the one that was meant. Mending the spelling afterwards is as good while names are few and unlike each other, but what is refused has already cost its tokens.
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps. Over three seeds:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps, 120. Over three seeds, where LoRA had a general question in each batch from the first step on:
 
 # %%
-pictures.shares(kept, "TITLE")
+pictures.shares(
+    kept, "A program that counts keeps up with LoRA; one block alone copies no new name"
+)
 
 # %% [markdown]
-# Thirty lines of Python keep up, and know new rooms better. They were written by somebody who knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, answers questions and reads a refusal. Examples in the prompt need no training, and pay in each call: eight commands are read before the first token is written. The last block learns the form, and copies no name that it has not seen.
+# Thirty lines of Python keep up, and know new rooms better. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and pay in each call. The last block learns the form, and hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -399,7 +401,7 @@ print(write_only(model, "open the toothbrush", home.possible(now)))
 pictures.house(now, first)
 
 # %% [markdown]
-# *Don't* is hardly heard. A check of the form lets such a command through, since nothing is wrong with it: there is such a device and such an action. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed. What was meant cannot, and lesson 18 asks whether a reward can teach it.
+# *Don't* is hardly heard. A check of the form lets such a command through: there is such a device and such an action. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed. What was meant cannot, and lesson 18 asks whether a reward can teach it.
 
 # %% [markdown]
 # ## Take it home in one file
@@ -453,13 +455,12 @@ reveal(guess, round(100 * ways["merge, then round"]))
 # %% [markdown]
 # ## Break it
 #
-# - Let `answer_targets` ask for the whole conversation (prompt lengths of 1), and train again. What does the model write after a command?
-# - Leave the refusals out of `mixed_batches`. Does the second try still help?
+# Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?
 
 # %% [markdown]
 # ## What to remember
 #
-# You started from a model that answers, and taught it a task with 0.6 % of its parameters. It forgot how to answer, and not what it knew; some of its own old answers in each batch kept both. Tool use is text: a program parses it, acts or refuses, and what it says is the next turn. What must never be written is not asked for politely: it is taken away from the choice.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not what it knows; its own old answers in each batch keep both. Tool use is text: a program parses it, acts or refuses, and what it says is the next turn. What must never be written is taken away from the choice.
 #
 # | | |
 # |:-|:-|
@@ -476,12 +477,7 @@ reveal(guess, round(100 * ways["merge, then round"]))
 # Five, at the places 9 to 13, counted from 1: the last token of the prompt predicts the first one of the answer.
 # </details>
 #
-# <details><summary>2. Why has a refusal no targets, although it is in the batch?</summary>
-#
-# The home writes it, and not the model. It is there to be read: the loss of the right command after it teaches the model to look.
-# </details>
-#
-# <details><summary>3. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
+# <details><summary>2. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
 #
 # Do they differ from the learned ones in more than a name or a number? What does a program that counts get, and the model with similar examples in its prompt? What has it forgotten?
 # </details>
@@ -489,4 +485,4 @@ reveal(guess, round(100 * ways["merge, then round"]))
 # %% [markdown]
 # ## Further reading
 #
-# Allal et al. 2025 (SmolLM2); Ouyang et al. 2022 and Touvron et al. 2023 (from a base model to an assistant); Hu et al. 2021 (LoRA); Biderman et al. 2024 (*LoRA learns less and forgets less*); Dettmers et al. 2023 (QLoRA); Willard & Louf 2023 (constrained decoding); Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
+# Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024 (*LoRA learns less and forgets less*); Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).

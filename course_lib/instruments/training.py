@@ -90,7 +90,7 @@ def train(
     rising = max(warm_up, 1 / steps)
     model.train()
     bar = tqdm(total=100, file=sys.stdout, mininterval=0.5, bar_format=BAR)
-    with seeded(seed), bar, _stopped_by_reader(losses, steps):
+    with seeded(seed), _stopped_by_reader(losses, steps), bar:
         for batch in batches:
             # rise, then fall, by the share of the budget that is used
             for group in optimizer.param_groups:

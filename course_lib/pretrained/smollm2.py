@@ -159,6 +159,36 @@ class SmolLM2(nn.Module):
             tokens = tokens + new
             yield new[0]
 
+    @torch.no_grad()
+    def sample(
+        self,
+        prompts: Int[Tensor, "prompts n"],
+        count: int,
+        max_new_tokens: int,
+        temperature: float,
+        generator: torch.Generator,
+    ) -> Int[Tensor, "answers m"]:
+        """Answer each of some prompts of n tokens `count` times, by tokens drawn at a temperature.
+
+        The answers to a prompt are rows side by side. They end with STOP, which also fills up what
+        is behind it, or after `max_new_tokens`.
+        """
+        caches = [KeyValueCache(rule.rule) for rule in self.rules]
+        step, read = self._by(caches), prompts.shape[1]
+        # a prompt is read once, for all of its answers
+        states = step(prompts, 0)[:, -1:].repeat_interleave(count, dim=0)
+        for cache in caches:
+            cache.kept = tuple(x.repeat_interleave(count, dim=0) for x in cache.kept)
+        drawn = prompts.new_empty(len(states), 0)
+        while True:
+            chances = (self.scores(states[:, -1]) / temperature).softmax(dim=-1)
+            new = torch.multinomial(chances, 1, generator=generator)
+            ended = (drawn == STOP).any(dim=1, keepdim=True)
+            drawn = torch.cat([drawn, new.masked_fill(ended, STOP)], dim=1)
+            if drawn.shape[1] == max_new_tokens or (drawn == STOP).any(dim=1).all():
+                return drawn
+            states = step(drawn[:, -1:], read + drawn.shape[1] - 1)
+
     def scoring(self) -> Callable[[list[int], int], Tensor]:
         """Return score(tokens, rows) for one text that grows, and may lose its end again.
 

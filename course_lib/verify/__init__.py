@@ -27,6 +27,7 @@ from course_lib.verify import (
     pooling,
     positions,
     pretraining,
+    reward,
     rnn,
     sampling,
     scaling,
@@ -80,6 +81,7 @@ IN_ORDER_OF_LESSONS = (
     assistant,
     lora,
     dpo,
+    reward,
 )
 COMPARISONS: list[Comparison] = [
     value

@@ -135,7 +135,10 @@ def moodle(graded, maximum):
 
 
 PLATFORMS = {"Canvas": "in_canvas", "Moodle": "in_moodle"}
-SHAPES = {"plain": ("", "NFC", "Maximum Grade"), "wrapped": ("Work/", "NFD", "Maximum grade")}
+SHAPES: dict[str, tuple[str, Literal["NFC", "NFD"], str]] = {
+    "plain": ("", "NFC", "Maximum Grade"),
+    "wrapped": ("Work/", "NFD", "Maximum grade"),
+}
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

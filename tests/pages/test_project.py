@@ -38,6 +38,7 @@ ORDER = [
     ["efficient"],
     ["pretraining"],
     ["assistant", "lora", "dpo"],
+    ["reward"],
     ["data", "instruments"],
     ["pretrained"],
     ["answers"],

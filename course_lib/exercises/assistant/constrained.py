@@ -2,7 +2,7 @@
 
 from course_lib.answers.probe_layers import Probe
 from course_lib.assistant import constrained
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 END = 0  # ends each allowed answer
 
@@ -12,6 +12,11 @@ exercise = Exercise(
     title="Write what the home can do",
     minutes=10,
     difficulty=2,
+    clauses={
+        "`score(tokens, rows)` returns": "a_place_too_early",
+        "Each allowed answer is": GIVEN,
+        "Returns the answer's tokens": "prompt_too",
+    },
     # numbers that torch compares
     equivalent=("score(prompt + written, 1).tolist() -> score(prompt + written, 1)",),
     hints=(

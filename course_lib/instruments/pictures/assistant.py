@@ -162,13 +162,11 @@ def shares(figures: Mapping[str, Any], title: str) -> None:
 
     `figures` are those of results/assistant.json.
     """
-    tuned = [run["mixed"] for run in figures["LoRA"]]
     ways = {
         "examples in the prompt": figures["baselines"]["in context"],
         "a program that counts": figures["baselines"]["counting"],
         "last block": figures["baselines"]["last block"],
-        "LoRA": [run["shares"] for run in tuned],
-        "LoRA, constrained": [run["constrained"] for run in tuned],
+        "LoRA": [run["mixed"]["shares"] for run in figures["LoRA"]],
     }
     figure, ax = plots.axes(title, "commands that are right, %", "", size=(7.4, 4.0))
     high = 0.8 / len(ways)
@@ -181,9 +179,9 @@ def shares(figures: Mapping[str, Any], title: str) -> None:
             ax.plot(found, [y] * len(found), "o", color=colour, markersize=4, alpha=0.6)
     ax.set_yticks([-i for i in range(len(LISTS))], LISTS)
     ax.set_xlim(0, 103)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncol=3)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncol=2)
     said = "; ".join(
         f"{way}: " + ", ".join(f"{x} {100 * mean(run[x] for run in runs):.0f}" for x in LISTS)
         for way, runs in ways.items()
     )
-    plots.show(figure, f"Percent right, means of {len(tuned)} seeds. {said}.")
+    plots.show(figure, f"Percent right, means of {len(figures['LoRA'])} seeds. {said}.")

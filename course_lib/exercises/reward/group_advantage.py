@@ -1,0 +1,146 @@
+"""What an answer is worth beside the others to its question."""
+
+import torch
+
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
+from course_lib.reward import group_advantage
+
+exercise = Exercise(
+    reference=group_advantage,
+    lesson="18",
+    title="Better than the rest of the group",
+    minutes=6,
+    difficulty=1,
+    clauses={"it has no gradient": GIVEN},
+    hints=(
+        "A reward says nothing alone. What is the mean of one group, and along which axis are its "
+        "answers? Which shape must it have, so that you can take it from every reward?",
+        "Where all rewards are equal, the standard deviation is 0. What is added to it, and what "
+        "is 0 divided by that?",
+    ),
+    no_gradient="rewards are given, and the stub has cut them off",
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one of two is right", (torch.tensor([1.0, 0.0]),)
+    yield "one of four is right", (torch.tensor([0.0, 1.0, 0.0, 0.0]),)
+    yield "rewards of all sizes", (draw.normal(5),)
+    yield "two groups", (3 * draw.normal(2, 4) + 1,)
+    yield (
+        "all wrong, all right, and half",
+        (torch.tensor([[0.0, 0, 0, 0], [1.0, 1, 1, 1], [0.0, 1, 1, 0]]),),
+    )
+    yield "two batch dimensions", (draw.normal(3, 2, 5),)
+    yield "as many groups as answers", (2 * draw.normal(4, 4) - 1,)
+    yield "rewards that hardly differ", (5 + 0.0002 * draw.normal(3, 6),)
+    yield "another eps", (draw.normal(2, 3), 0.5)
+
+
+@exercise.property("what all answers of a group get beside changes nothing")
+def baseline(answer, draw: Draw):
+    rewards = draw.normal(3, 6)
+    found, moved = answer(rewards), answer(rewards + torch.tensor([[5.0], [-2.0], [1.0]]))
+    return found.abs().max() > 0.1 and torch.allclose(found, moved, atol=1e-4)
+
+
+@exercise.property("a group's advantages add up to nothing")
+def sums_to_zero(answer, draw: Draw):
+    found = answer(2 * draw.normal(4, 7) + 3)
+    return found.abs().max() > 0.1 and found.sum(-1).abs().max() < 1e-3
+
+
+def deviations(rewards, dim=-1, **named):
+    return rewards - rewards.mean(dim, keepdim=True), rewards.std(dim, keepdim=True, **named)
+
+
+@exercise.mistake
+def over_groups(rewards, eps=1e-4):
+    """The mean and the deviation run over the first axis, so answers to different questions are
+    compared, and an easy question makes all of its answers good. The answers to one question are
+    along the last axis."""
+    if rewards.dim() < 2:
+        return group_advantage(rewards, eps)
+    centred = rewards - rewards.mean(0, keepdim=True)
+    return centred / (rewards.std(0, keepdim=True) + eps)
+
+
+@exercise.mistake
+def over_all(rewards, eps=1e-4):
+    """One mean and one deviation were taken of all groups together, so an easy question makes all
+    of its answers good. Each group has its own."""
+    return (rewards - rewards.mean()) / (rewards.std() + eps)
+
+
+@exercise.mistake
+def mean_alone(rewards, eps=1e-4):
+    """The mean is taken off, and nothing is divided. That is a method of its own (Dr. GRPO), but
+    here the group's standard deviation is the unit."""
+    return deviations(rewards)[0]
+
+
+@exercise.mistake
+def spread_alone(rewards, eps=1e-4):
+    """The rewards are divided by their deviation, but the mean was not taken off, so with rewards
+    of 0 and 1 no answer is ever bad."""
+    return rewards / (deviations(rewards)[1] + eps)
+
+
+@exercise.mistake
+def divided_by_n(rewards, eps=1e-4):
+    """The standard deviation divides by n here. Torch's own divides by n - 1."""
+    centred, spread = deviations(rewards, correction=0)
+    return centred / (spread + eps)
+
+
+@exercise.mistake
+def variance(rewards, eps=1e-4):
+    """The rewards are divided by their variance. Its root is the standard deviation."""
+    centred, spread = deviations(rewards)
+    return centred / (spread**2 + eps)
+
+
+@exercise.mistake
+def without_eps(rewards, eps=1e-4):
+    """A group of equal rewards gives NaN, which ruins every weight of the model in one step. What
+    keeps 0 / 0 away?"""
+    centred, spread = deviations(rewards)
+    return centred / spread
+
+
+@exercise.mistake
+def eps_inside(rewards, eps=1e-4):
+    """eps was added to the variance, under the root. It is added to the standard deviation."""
+    centred, spread = deviations(rewards)
+    return centred / (spread**2 + eps).sqrt()
+
+
+@exercise.mistake
+def sign(rewards, eps=1e-4):
+    """The sign is wrong: the best answers of a group have the lowest advantage, and would become
+    less likely."""
+    return -group_advantage(rewards, eps)
+
+
+@exercise.mistake
+def median(rewards, eps=1e-4):
+    """The middle reward was taken off, and not the mean. Then a group's advantages do not add up to
+    nothing."""
+    middle = rewards.median(-1, keepdim=True).values
+    return (rewards - middle) / (deviations(rewards)[1] + eps)
+
+
+@exercise.mistake
+def softmax(rewards, eps=1e-4):
+    """Each answer has a share of the whole, which is never below 0: no answer would become less
+    likely. How far is a reward from the mean of its group?"""
+    return rewards.softmax(-1)
+
+
+@exercise.alternative
+def by_hand(rewards, eps=1e-4):
+    count = rewards.shape[-1]
+    centred = rewards - rewards.sum(-1, keepdim=True) / count
+    spread = ((centred**2).sum(-1, keepdim=True) / (count - 1)).sqrt()
+    return centred / (spread + eps)
