@@ -5,7 +5,7 @@ are watched while each of the 270 heads is silenced in turn.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -28,7 +28,7 @@ SENTENCE = "Mr and Mrs Dursley lived here. Mr and Mrs Dursley slept"
 SETTINGS = [LENGTH, COMMON, WATCHED, BACK, SENTENCE]
 
 Head = tuple[int, int]  # layer and head, from 1
-Changes = dict[Head, Tensor | float]  # weights that heads use in place of theirs; 0 silences one
+Changes = Mapping[Head, Tensor | float]  # weights that heads use in place of theirs; 0 silences one
 ALL = [(layer, head) for layer in range(1, 1 + smollm2.LAYERS) for head in range(1, 10)]
 
 
@@ -36,7 +36,8 @@ class Watch:
     """A rule for grouped queries that keeps its weights, and gives some heads others to use."""
 
     def __init__(self):
-        self.layer, self.changes = 0, Changes()
+        self.layer = 0
+        self.changes: Changes = {}
         self.weights: dict[int, Tensor] = {}
 
     def begin(self, layer: int, changes: Changes) -> None:
@@ -120,7 +121,10 @@ def seen_by(side: str, reading: Reading, head: Head, watched: Collection[Head]) 
     `side` says what of these layers is made of the stream without it: "keys" or "queries".
     """
     layers = {layer for layer, _ in watched}
-    attentions = {i: reading.model.blocks[i - 1].attention.sublayer.attention for i in layers}
+    attentions = {
+        i: reading.model.get_submodule(f"blocks.{i - 1}.attention.sublayer.attention")
+        for i in layers
+    }
     blind: dict[int, Tensor] = {}
 
     def keep(layer: int):

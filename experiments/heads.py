@@ -3,6 +3,8 @@
 A token has a name, a letter, and the names of two others; it must say both their letters, in order.
 """
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -20,27 +22,35 @@ D_MODEL = 64
 
 
 class Block(nn.Module):
-    """The block of the lesson: embeddings, attention and a network, each added, and a readout."""
+    """The block of the lesson: embeddings, attention and a network, each added, and a readout.
 
-    def __init__(self, heads: int):
+    With `normed`, what enters each of the three is normalised first, as in lesson 07.
+    """
+
+    def __init__(self, heads: int, normed: bool = False):
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(size, D_MODEL) for size in (16, 20, 16, 16))
         self.attention = MultiHeadAttention(D_MODEL, heads)
         self.feed_forward = FeedForward(D_MODEL, 4 * D_MODEL)
         self.readout = nn.Linear(D_MODEL, 2 * 20)
+        norms = (nn.LayerNorm(D_MODEL) if normed else nn.Identity() for _ in range(3))
+        self.norms = nn.ModuleList(norms)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return logits of the two letters: (batch, n, 2, letters)."""
         columns = zip(self.tables, tokens.unbind(-1), strict=True)
         x = torch.stack([table(column) for table, column in columns]).sum(0)
-        x = x + self.attention(x, x, x)
-        x = x + self.feed_forward(x)
-        return self.readout(x).unflatten(-1, (2, -1))
+        first, second, last = self.norms
+        seen = first(x)
+        x = x + self.attention(seen, seen, seen)
+        x = x + self.feed_forward(second(x))
+        return self.readout(last(x)).unflatten(-1, (2, -1))
 
 
-def right(heads: int, seed: int, steps: int) -> float:
+def right(heads: int, seed: int, steps: int, normed: bool = False) -> float:
     """Train one block; return the share of letters that it says rightly."""
-    model = pointer_models.train_two_letters(Block, heads, seed, steps=steps)
+    block = partial(Block, normed=normed)
+    model = pointer_models.train_two_letters(block, heads, seed, steps=steps)
     generator = torch.Generator().manual_seed(1000 + seed)
     tokens, wanted = pointers.two_letters(500, generator=generator)
     with torch.no_grad():
@@ -50,21 +60,23 @@ def right(heads: int, seed: int, steps: int) -> float:
 def measure() -> dict:
     """Return the shares by heads and seed, and those of one head that trains for longer."""
 
-    def runs(heads: int, steps: int) -> list[float]:
+    def runs(heads: int, steps: int, normed: bool = False) -> list[float]:
         def each() -> list[float]:
-            return [right(heads, seed, steps) for seed in SEEDS]
+            return [right(heads, seed, steps, normed) for seed in SEEDS]
 
-        return results.once("heads", [D_MODEL], f"{heads} heads, {steps} steps", each)
+        return results.once("heads", [D_MODEL], f"{heads} heads, {steps} steps, {normed}", each)
 
     return {
         "steps": STEPS,
         "right": {str(heads): runs(heads, STEPS) for heads in HEADS},
-        "longer": {"steps": LONGER, "right": runs(1, LONGER)},
+        "longer": {"steps": LONGER, "right": runs(1, LONGER), "normed": runs(1, LONGER, True)},
     }
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     rows = {f"{heads} heads, {figures['steps']} steps": x for heads, x in figures["right"].items()}
-    rows[f"1 head, {figures['longer']['steps']} steps"] = figures["longer"]["right"]
+    longer = figures["longer"]
+    rows[f"1 head, {longer['steps']} steps"] = longer["right"]
+    rows["1 head, with norms"] = longer["normed"]
     return [f"{name:24}" + "".join(f"{share:7.3f}" for share in x) for name, x in rows.items()]

@@ -40,7 +40,7 @@ causal_mask = mine("masks/causal")
 # %% [markdown]
 # ## One head, one mixture
 #
-# What does a single head lack? In lesson 03 each token wanted the number of one other token. Now let it want the numbers of *two*, in order. One head can look at both, but it hands over one mixture, and nobody can tell two numbers from their mean.
+# In lesson 03 each token wanted the number of one other token. Now let it want the numbers of *two*, in order. One head can look at both, but it hands over one mixture, and nobody can tell two numbers from their mean.
 
 # %% tags=["hide-input"]
 pictures.mixtures()
@@ -50,7 +50,7 @@ pictures.mixtures()
 #
 # ## Heads by reshaping
 #
-# Each head has its own matrices $W_Q^i$, $W_K^i$ and $W_V^i$. In a layer they are side by side, so one product makes the queries of all heads:
+# Each head has its own matrices $W_Q^i$, $W_K^i$ and $W_V^i$. Side by side, one product makes the queries of all heads:
 #
 # $$\underset{d_{model} \times h d_k}{W_Q} = [\,W_Q^1 \mid \dots \mid W_Q^h\,] \qquad\Rightarrow\qquad X W_Q = [\,X W_Q^1 \mid \dots \mid X W_Q^h\,] = [\,Q^1 \mid \dots \mid Q^h\,]$$
 #
@@ -129,7 +129,7 @@ drawings.transformer(
 #
 # ## Your layer at work
 #
-# Back to the two numbers. A token is three names, one-hot (its own and the two that it wants), and a number. Queries and keys see the names, values see the number, too. A linear readout behind your layer says both numbers. One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
+# A token is three names, one-hot (its own and the two that it wants), and a number. Queries and keys see the names, values see the number, too. A linear readout behind your layer says both numbers. One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
 
 # %%
 guess = None  # (share for one head, share for two heads)
@@ -176,7 +176,7 @@ attend_in_heads = mine("multi_head/mend")
 # %% [markdown]
 # ## Two heads, set by hand
 #
-# Training found two heads that fetch. Set four matrices so that two heads return both numbers, in order. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
+# Training found two heads that fetch. Set four matrices so that two heads return both numbers. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
 
 # %%
 # exercise: multi_head/by_hand
@@ -186,9 +186,6 @@ check("multi_head/by_hand", pair_weights)
 
 # %%
 pair_weights = mine("multi_head/by_hand")
-
-# %% [markdown]
-# Your matrices in the function that you have mended:
 
 # %%
 _, tokens, wanted = pointers.several(2000, generator=torch.Generator().manual_seed(1))
@@ -213,7 +210,8 @@ print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, eve
 
 # %% [markdown]
 # > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
-#
+
+# %% [markdown]
 # ## In a whole block
 #
 # In a real block each layer's output is added to its input (the **residual connection**, lesson 07), and a feed-forward network follows. Here is one around your layer. Now each of 16 tokens must say the *letters* of two others.
@@ -250,9 +248,9 @@ claim = "one head says fewer than 0.7 of the letters rightly, two heads more tha
 training.expect(claim, right[1] < 0.7 and right[2] > 0.95, right, *blocks.values())
 
 # %% [markdown]
-# With two heads your block answers all tokens at once. With one head it is right about half the time.
+# With two heads your block answers all tokens at once. With one it is right about half the time, and five times the steps do not help. Layer norms do: with them (lesson 07) one head gets there in these steps. So one head *can*, and two find it at once.
 #
-# In the paper's translation model eight heads beat one by 0.9 BLEU, and 32 narrow ones fell behind again (Vaswani et al. 2017, table 3).
+# In the paper's translation model eight heads beat one by 0.9 BLEU (Vaswani et al. 2017, table 3).
 
 # %% [markdown]
 # ## Heads of a real model

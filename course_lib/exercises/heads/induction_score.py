@@ -26,6 +26,12 @@ exercise = Exercise(
         "Rows without a target must not count as rows with weight 0. How do you pick the others, "
         "for all heads at once?",
     ),
+    clauses={
+        "the keys right after those earlier copies": "on_the_copies",
+        "averaged over the queries that have any": "of_all_rows",
+        "it is 0 where none has": "one token, which cannot return",
+        "`weights` are causal": GIVEN,
+    },
 )
 
 

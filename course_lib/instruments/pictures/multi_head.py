@@ -7,7 +7,7 @@ from matplotlib.patches import Arc
 from torch import Tensor
 
 from course_lib.instruments import plots
-from course_lib.instruments.drawings import SMALL, Diagram
+from course_lib.instruments.drawings import SMALL, Diagram, Role
 
 BLUE, ORANGE = plots.COLOURS[:2]
 FAINT = 0.1  # weights below are not drawn
@@ -104,7 +104,11 @@ def layer() -> None:
         diagram.box("", (5 + shift, top + shift), "weights", size=(9, 1.1))
     middle = r"$\mathrm{softmax}(Q^i (K^i)^T / \sqrt{d_k}\,)\,V^i$   in each head $i$"
     diagram.box(middle, (5, top), "weights", size=(9, 1.1))
-    roles = (("Q", "query", "q"), ("K", "key", "k"), ("V", "value", "k"))
+    roles: tuple[tuple[str, Role, str], ...] = (
+        ("Q", "query", "q"),
+        ("K", "key", "k"),
+        ("V", "value", "k"),
+    )
     for x, (name, role, n) in zip((1.6, 5, 8.4), roles, strict=True):
         below = diagram.box(role, (x, 0), "stream", size=(2, 0.8))
         linear = diagram.box(f"$W_{name}$", (x, 1.9), role, size=(2, 0.8))
@@ -208,26 +212,26 @@ def one_of_all(runs: Sequence[Mapping], watched: Sequence) -> None:
     """Show what is left of the watched heads' scores when each head is silenced, by its layer."""
     scores = torch.tensor([[x["scores"] for x in run["without each"]] for run in runs])
     # a head that is silent itself does not count as blind
-    own = [divmod(i, 9) for i in range(270)]
-    others = torch.tensor([[[1 + x, 1 + y] != head for head in map(list, watched)] for x, y in own])
+    heads = [[1 + i // 9, 1 + i % 9] for i in range(270)]
+    others = torch.tensor([[head != other for other in map(list, watched)] for head in heads])
     left = (scores.mean(0) * others).sum(-1) / others.sum(-1)
     title = "Of 270 heads, one blinds the induction heads"
     figure, ax = plots.axes(
         title, "layer of the silenced head", "mean induction score", size=(7.4, 3.2)
     )
-    layers = torch.arange(270) // 9 + 1
-    jitter = (torch.arange(270) % 9 - 4) / 14
+    places = [layer + (head - 5) / 14 for layer, head in heads]
+    ax.scatter(places, left.tolist(), s=12, color=BLUE)
     worst = int(left.argmin())
-    ax.scatter(layers + jitter, left, s=12, color=BLUE)
-    ax.scatter(layers[worst] + jitter[worst], left[worst], s=40, color=ORANGE)
-    name = f"layer {layers[worst]}, head {worst % 9 + 1}"
-    ax.text(layers[worst] + 0.7, left[worst], name, color=ORANGE, va="center")
+    x, y = places[worst], left[worst].item()
+    ax.scatter(x, y, s=40, color=ORANGE)
+    name = f"layer {heads[worst][0]}, head {heads[worst][1]}"
+    ax.text(x + 0.9, y, name, color=ORANGE, va="center")
     ax.set(ylim=(0, None), xlim=(0, 31))
     next_two, rest = left.sort().values[1:3], left.sort().values[3:]
     plots.show(
         figure,
         f"Mean score of {len(watched)} induction heads against the layer of the head that is "
-        f"silenced, {len(runs)} texts. Without {name} it is {left[worst]:.2f}. Without two heads "
+        f"silenced, {len(runs)} texts. Without {name} it is {y:.2f}. Without two heads "
         f"of the first layers it is {next_two[0]:.2f} and {next_two[1]:.2f}; without any other, "
         f"{rest.min():.2f} to {rest.max():.2f}.",
     )
