@@ -5,7 +5,7 @@
 #
 # In lesson 17 each example came with the answer to write. Often nobody has written it, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
 #
-# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and you have seen it cheat.
+# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and you have cheated a reward.
 
 # %%
 import random
@@ -400,45 +400,6 @@ for name in ("before", "rewarded alone", "GRPO"):
 
 # %% [markdown]
 # And the form is learned where it was practised. A new capital, a new plural: yes. A sum: hardly. **Transfer** reaches as far as the kinds that were rewarded.
-#
-# ## Reward what you can count
-#
-# The program decides what is learned. Let it count: a reward of $1 - tokens / 10$, so that short answers are good answers. **After eight steps of that, how many tokens will an answer have, its end included?**
-
-# %%
-guess = None  # tokens, on average
-
-
-# %% tags=["training"]
-def short(text, tokens, word):
-    return 1 - answer_tokens(tokens, STOP).sum().item() / 10
-
-
-begin_again()
-seen = []
-history = training.train(
-    model, batches(short, seen), loss, steps=8, learning_rate=0.002, seconds=70
-)
-
-# %% tags=["training", "hide-input"]
-draw = torch.Generator().manual_seed(SEED)
-lengths, right = [], []
-for x in some[:4]:
-    _, drawn, texts = answers([x], draw)
-    lengths += answer_tokens(drawn, STOP).sum(1).tolist()
-    right += [reward(*pair, x.word) for pair in zip(texts, drawn)]
-    print(f"{x.asked:42} {texts[:3]}")
-print(f"{sum(right) / len(right):.0%} right, {sum(lengths) / len(lengths):.1f} tokens")
-reveal(guess, round(sum(lengths) / len(lengths), 1))
-
-# %% tags=["training", "hide-input"]
-claim = "the reward for being short rises"
-training.expect(claim, seen[-1][0] > seen[0][0] + 0.1, [seen[0][0], seen[-1][0]], model)
-
-# %% [markdown]
-# The reward rises, and the answers are worth little. That is **reward hacking**: the model has found what the program counts, and the program does not count what we want. Nothing is broken: the training does what it did before. Read the answers, not the curve.
-#
-# A reward can also be too sharp. Of the 160 answers before training none has fewer than eight tokens. A reward of 1 for five tokens at most would be 0 for all of them, every advantage would be 0, and nothing would be learned.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -520,7 +481,27 @@ print(f"by the program {perfect[-1]:.0f} %, by the reward model {best[-1]:.0f} %
 print(f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, any one {perfect[0]:.0f} %")
 
 # %% [markdown]
-# It doubles what one answer gets. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign. Press on, with more answers to choose from or by training against it, and sign and truth part: the learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023). That is **over-optimization**.
+# It doubles what one answer gets. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign.
+#
+# ### Cheat it
+#
+# Below are four answers to *What is the capital of Norway?*, of which two say *Oslo*. **Which one does the reward model like least: the first, second, third or fourth?**
+
+# %%
+guess = None  # 1, 2, 3 or 4
+
+# %%
+tries = ["is Oslo.", "is Oslo. Oslo is a", "is Paris.", "is a banana."]
+asked = "What is the capital of Norway?"
+with torch.no_grad():
+    liked = head(last_states([(asked, f"The capital of Norway {x}") for x in tries]))[:, 0]
+print({x: round(score, 1) for x, score in zip(tries, liked.tolist())})
+reveal(guess, int(liked.argmin()) + 1)
+
+# %% [markdown]
+# *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. A model that is trained on this reward would find that out: **reward hacking**. It needs no malice: what is rewarded gets likelier, whatever was meant. The learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
+#
+# A program can be cheated too, and it can be too sharp. Of the 160 answers before training none has fewer than eight tokens: a reward for five at most would be 0 for all, every advantage 0, and nothing would be learned.
 
 # %% [markdown]
 # ## Without drawing
