@@ -1,4 +1,6 @@
-"""Instruction tuning: a conversation is trained on where the assistant speaks (lesson 17)."""
+"""An assistant: what it learns of a conversation, and what it may write (lesson 17)."""
+
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Int
@@ -32,3 +34,29 @@ def answer_targets(
     following = F.pad(tokens[:, 1:], (0, 1))
     # keep the answers' tokens
     return torch.where(answered, following, IGNORED)
+
+
+def constrained(
+    score: Callable[[list[int], int], Tensor], prompt: list[int], allowed: Sequence[list[int]]
+) -> list[int]:
+    """Write one of the allowed answers: at each step the likeliest token that can still become one.
+
+    `score(tokens, rows)` returns the scores of the next token after each of the last `rows` tokens,
+    of shape (rows, vocab). Each allowed answer is a list of tokens that ends with a token that no
+    other place has, so that none is the beginning of another. Returns the answer's tokens. Source:
+    Willard & Louf 2023, section 2, for a list in place of a grammar.
+
+    >>> def score(tokens, rows):  # 3 is likeliest, then 2, then 1
+    ...     return torch.arange(4.0).expand(rows, 4)
+    >>> constrained(score, [1, 2], [[1, 2, 0], [1, 1, 0], [2, 1, 0]])
+    [2, 1, 0]
+    """
+    written = []
+    while written not in allowed:
+        n = len(written)
+        # collect the tokens that come next in an answer that begins with what is written
+        possible = {answer[n] for answer in allowed if answer[:n] == written}
+        # score the next token, and write the best of these
+        [scores] = score(prompt + written, 1).tolist()
+        written = [*written, max(possible, key=scores.__getitem__)]
+    return written

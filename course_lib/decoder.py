@@ -38,8 +38,9 @@ class DecoderBlock(nn.Module):
     """Masked self-attention, cross-attention, a feed-forward network, each with add and norm.
 
     `attention(d_model, heads)` makes both attentions, `feed_forward(d_model, d_ff)` the network,
-    and `norm_layer(x, gain, bias)` normalises. Source: Vaswani et al. 2017, section 3.1;
-    norm="pre" as in `EncoderBlock`.
+    and `norm_layer(x, gain, bias)` normalises. The three layers, each inside its add and norm, are
+    `self.attention`, `self.cross_attention` and `self.feed_forward`: weights are copied by these
+    names. Source: Vaswani et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class DecoderBlock(nn.Module):
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
         norm_layer: Callable[..., Tensor] = layer_norm,
     ):
+        # call the constructor of nn.Module, then make three layers, each in its add and norm
         super().__init__()
         add = residual(norm)
         itself = AsSelfAttention(attention(d_model, heads))

@@ -3,14 +3,30 @@
 Each curve comes twice: with the whole text shown, and with its last N characters alone.
 """
 
+from functools import partial
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.data import characters
 from course_lib.instruments import training
-from course_lib.instruments.position_models import D_MODEL, HEADS, LAYERS, CausalModel, SlopedHeads
-from course_lib.instruments.position_schemes import NoPositions, Relative, Rotary, Sinusoidal
+from course_lib.instruments.position_models import (
+    D_MODEL,
+    HEADS,
+    LAYERS,
+    CausalModel,
+    SlopedHeads,
+    next_token_loss,
+)
+from course_lib.instruments.position_schemes import (
+    NoPositions,
+    Relative,
+    Rotary,
+    Sinusoidal,
+    interpolated,
+)
+from course_lib.positions import rotary
 
 LESSON = "04"
 SEEDS = (0, 1, 2)
@@ -28,16 +44,10 @@ SCHEMES = {
     "Shaw": lambda: Relative(8, D_MODEL // HEADS),
     "ALiBi": SlopedHeads,
     "rotary": Rotary,
-    "rotary, base 500,000": lambda: Rotary(base=500_000),
+    "rotary, base 500,000": lambda: Rotary(partial(rotary, base=500_000.0)),
     "rotary, trained on 256": Rotary,
 }
 REPAIRED = "rotary, slow pairs interpolated"
-
-
-def mean_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the mean cross-entropy of the next characters, in nats."""
-    tokens, following = batch
-    return F.cross_entropy(model(tokens).mT, following)
 
 
 def train(scheme: str, rate: float, seed: int) -> CausalModel:
@@ -46,7 +56,7 @@ def train(scheme: str, rate: float, seed: int) -> CausalModel:
     with training.seeded(seed):
         model = CausalModel(SCHEMES[scheme](), len(characters.vocab()))
     batches = characters.batches(characters.split()[0], n, BATCH // n, seed)
-    training.train(model, batches, mean_loss, steps=STEPS, learning_rate=rate, seed=seed)
+    training.train(model, batches, next_token_loss, steps=STEPS, learning_rate=rate, seed=seed)
     return model
 
 
@@ -87,7 +97,7 @@ def measure_one(scheme: str, rate: float, seed: int) -> dict[str, dict]:
     model = train(scheme, rate, seed)
     found = {scheme: read(model)}
     if scheme == "rotary":
-        vars(model.scheme).update(stretch=LONGEST / N, seen=N)
+        vars(model.scheme)["turn"] = partial(interpolated, stretch=LONGEST / N, trained=N)
         found[REPAIRED] = read(model)
     return found
 

@@ -1,116 +1,70 @@
-"""Lesson 06: two letters to look up at once, by a real block with 1 to 32 heads.
+"""Lesson 06: two letters to look up at once, by a block with one head or several.
 
 A token has a name, a letter, and the names of two others; it must say both their letters, in order.
 """
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from course_lib.encoder import EncoderBlock
-from course_lib.instruments import training
+from course_lib.data import pointers
+from course_lib.feed_forward import FeedForward
+from course_lib.instruments import pointer_models, results
+from course_lib.multi_head import MultiHeadAttention
 
 LESSON = "06"
 SEEDS = (0, 1, 2)
 
-HEADS = (1, 2, 4, 8, 16, 32)
-RATES = (0.001, 0.003, 0.01, 0.03)
-# heads, rate and steps of runs that go on
-LONGER = ((1, 0.003, 1500), (1, 0.001, 3000), (16, 0.001, 2400), (32, 0.003, 1800))
-SETTINGS = {"d_model": 64, "n": 16, "letters": 20, "batch": 64, "steps": 600}
+HEADS = (1, 2, 8)
+STEPS, LONGER = 300, 1500  # the second for one head alone
+D_MODEL = 64
 
 
 class Block(nn.Module):
-    """Embeddings, one pre-norm block, and a readout of both letters."""
+    """The block of the lesson: embeddings, attention and a network, each added, and a readout."""
 
     def __init__(self, heads: int):
         super().__init__()
-        d_model, n, letters = (SETTINGS[name] for name in ("d_model", "n", "letters"))
-        self.tables = nn.ModuleList(nn.Embedding(size, d_model) for size in (n, letters, n, n))
-        self.block = EncoderBlock(d_model, heads, 4 * d_model, "pre")
-        self.norm, self.readout = nn.LayerNorm(d_model), nn.Linear(d_model, 2 * letters)
+        self.tables = nn.ModuleList(nn.Embedding(size, D_MODEL) for size in (16, 20, 16, 16))
+        self.attention = MultiHeadAttention(D_MODEL, heads)
+        self.feed_forward = FeedForward(D_MODEL, 4 * D_MODEL)
+        self.readout = nn.Linear(D_MODEL, 2 * 20)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return logits of the two letters: (batch, n, 2, letters)."""
         columns = zip(self.tables, tokens.unbind(-1), strict=True)
         x = torch.stack([table(column) for table, column in columns]).sum(0)
-        return self.readout(self.norm(self.block(x))).unflatten(-1, (2, -1))
+        x = x + self.attention(x, x, x)
+        x = x + self.feed_forward(x)
+        return self.readout(x).unflatten(-1, (2, -1))
 
 
-def lines(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield tokens (size, n, 4), name, letter and two wanted names, and the letters of those."""
-    generator = torch.Generator().manual_seed(seed)
-    n = SETTINGS["n"]
-    while True:
-        names = torch.rand(size, n, generator=generator).argsort(-1)
-        letters = torch.randint(SETTINGS["letters"], (size, n), generator=generator)
-        wanted = torch.rand(size, n, n, generator=generator).argsort(-1)[..., :2]
-        by_name = letters.gather(-1, names.argsort(-1))
-        found = by_name.gather(-1, wanted.flatten(1)).view_as(wanted)
-        yield torch.stack([names, letters, *wanted.unbind(-1)], dim=-1), found
-
-
-def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the cross-entropy of both letters."""
-    tokens, found = batch
-    return F.cross_entropy(model(tokens).flatten(0, 2), found.flatten())
-
-
-def measure_one(
-    heads: int, rate: float, seed: int, steps: int = SETTINGS["steps"]
-) -> dict[str, float]:
-    """Train one block; return the share of letters named right, and right in either order."""
-    with training.seeded(seed):
-        model = Block(heads)
-    training.train(
-        model, lines(SETTINGS["batch"], seed), loss, steps=steps, learning_rate=rate, seed=seed
-    )
-    tokens, found = next(lines(500, 1000 + seed))
+def right(heads: int, seed: int, steps: int) -> float:
+    """Train one block; return the share of letters that it says rightly."""
+    model = pointer_models.train_two_letters(Block, heads, seed, steps=steps)
+    generator = torch.Generator().manual_seed(1000 + seed)
+    tokens, wanted = pointers.two_letters(500, generator=generator)
     with torch.no_grad():
-        logits = model(tokens)
-    said = logits.argmax(-1)
-    # the two likeliest letters of both answers together
-    pair = logits.softmax(-1).sum(-2).topk(2).indices.sort(-1).values
-    differ = found[..., 0] != found[..., 1]
-    either = (pair == found.sort(-1).values).all(-1)[differ]
-    return {
-        "right": (said == found).float().mean().item(),
-        "pair": either.float().mean().item(),
-    }
-
-
-def go_on(heads: int, rate: float, steps: int) -> dict:
-    """Return the runs of an arm that trains for longer."""
-    runs = [measure_one(heads, rate, seed, steps) for seed in SEEDS]
-    return {"heads": heads, "rate": rate, "steps": steps, "runs": runs}
+        return (model(tokens).argmax(-1) == wanted).float().mean().item()
 
 
 def measure() -> dict:
-    """Return what came, by heads, rate and seed."""
+    """Return the shares by heads and seed, and those of one head that trains for longer."""
+
+    def runs(heads: int, steps: int) -> list[float]:
+        def each() -> list[float]:
+            return [right(heads, seed, steps) for seed in SEEDS]
+
+        return results.once("heads", [D_MODEL], f"{heads} heads, {steps} steps", each)
+
     return {
-        "settings": SETTINGS,
-        "heads": list(HEADS),
-        "rates": list(RATES),
-        "runs": [
-            [[measure_one(heads, rate, seed) for seed in SEEDS] for rate in RATES]
-            for heads in HEADS
-        ],
-        "longer": [go_on(*arm) for arm in LONGER],
+        "steps": STEPS,
+        "right": {str(heads): runs(heads, STEPS) for heads in HEADS},
+        "longer": {"steps": LONGER, "right": runs(1, LONGER)},
     }
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    rows = ["share of letters right, by learning rate, three seeds each; the pair in either order"]
-    for heads, by_rate in zip(figures["heads"], figures["runs"], strict=True):
-        shown = (
-            " ".join(f"{run['right']:.2f}" for run in runs) + f" ({runs[0]['pair']:.2f})"
-            for runs in by_rate
-        )
-        rows.append(f"{heads:3} heads   " + "   ".join(shown))
-    for arm in figures["longer"]:
-        shown = " ".join(f"{run['right']:.2f}" for run in arm["runs"])
-        rows.append(f"{arm['heads']:3} heads, rate {arm['rate']}, {arm['steps']} steps: {shown}")
-    return rows
+    rows = {f"{heads} heads, {figures['steps']} steps": x for heads, x in figures["right"].items()}
+    rows[f"1 head, {figures['longer']['steps']} steps"] = figures["longer"]["right"]
+    return [f"{name:24}" + "".join(f"{share:7.3f}" for share in x) for name, x in rows.items()]

@@ -1,7 +1,6 @@
 """Exploration 07_induction_heads: heads that find what followed the same token, and their use.
 
-Models of attention alone on texts of random letters that begin again; then all heads of a trained
-decoder, SmolLM2, on random tokens that are read twice.
+Models of attention alone on texts of random letters that begin again.
 """
 
 from itertools import count
@@ -21,7 +20,6 @@ from course_lib.instruments.attention_only import (
     previous_token_score,
     repeated,
 )
-from course_lib.pretrained import real_heads, smollm2
 
 LESSON = "07_induction_heads"
 SEEDS = (0, 1, 2)
@@ -31,11 +29,8 @@ RATES = {2: (0.001, 0.003, 0.01), 1: (0.003, 0.01, 0.03)}  # for each number of 
 TEST_SEED = 1000
 BACK = 8  # the distances at which layer 1 is watched: 0 is the token itself
 KEYS = (4, 5, 6, 7)  # places of a first copy at which one token is changed
-TEXTS, LENGTH = 6, 40  # of random tokens, read twice
-REMOVED = (1, 5)
-DRAWS = 10
 JUMPED = 3  # letters that are judged after a jump
-SETTINGS = [STEPS, BATCH, EVERY, HEADS, BACK, KEYS, TEXTS, LENGTH, REMOVED, DRAWS]
+SETTINGS = [STEPS, BATCH, EVERY, HEADS, BACK, KEYS]
 
 
 def judged_texts(shuffled: bool = False) -> tuple[Tensor, Tensor]:
@@ -156,44 +151,6 @@ def weight_on(key: int, layer: Any, head: int, keys: Tensor, queries: Tensor, at
     return weights.masked_fill(~visible, float("-inf")).softmax(-1)[:, key].mean().item()
 
 
-def of_smollm2() -> dict[str, Any]:
-    """Return the scores of its 270 heads, and the loss on the second half without some of them."""
-    model = smollm2.load()
-    generator = torch.Generator().manual_seed(0)
-    half = torch.randint(1000, smollm2.VOCAB, (TEXTS, LENGTH), generator=generator)
-    tokens = torch.cat([half, half], dim=-1)
-
-    def losses(removed: list[tuple[int, int]]) -> dict[str, Any]:
-        each = real_heads.losses(model, tokens, removed)
-        return {
-            "heads": [list(head) for head in removed],
-            "first": each[:, : LENGTH - 1].mean().item(),
-            "second": each[:, LENGTH:].mean().item(),
-        }
-
-    def ranked(scores: Tensor) -> list[tuple[int, int]]:
-        order = scores.flatten().argsort(descending=True).tolist()
-        return [divmod(place, smollm2.HEADS) for place in order]
-
-    whole = losses([])
-    weights = real_heads.attention_weights(model, tokens)
-    previous = torch.stack([previous_token_score(x) for x in weights])
-    induction = torch.stack([induction_score(x, tokens) for x in weights])
-    best, runs = ranked(induction), []
-    others = [head for head in best if induction[head] <= 0.5]
-    for number in REMOVED:
-        drawn = [torch.randperm(len(others), generator=generator)[:number] for _ in range(DRAWS)]
-        random = [losses([others[i] for i in chosen]) for chosen in drawn]
-        runs.append({"number": number, "best": losses(best[:number]), "random": random})
-    return {
-        "whole": whole,
-        "previous": previous.tolist(),
-        "induction": induction.tolist(),
-        "removed": runs,
-        "previous removed": losses(ranked(previous)[:1]),
-    }
-
-
 def measure() -> dict[str, Any]:
     """Return the runs of small models, and what was found in a large one."""
     runs: dict[str, Any] = {}
@@ -207,7 +164,6 @@ def measure() -> dict[str, Any]:
                     lambda settings=(layers, rate, seed): train(*settings),
                 )
                 runs.setdefault(name, {}).setdefault(str(rate), []).append(run)
-    large = results.once("induction", SETTINGS, "SmolLM2", of_smollm2)
     jumps = {
         name: results.once(
             "induction",
@@ -222,7 +178,6 @@ def measure() -> dict[str, Any]:
         "every": EVERY,
         "after a jump": jumps,
         "runs": runs,
-        "SmolLM2": large,
     }
 
 
@@ -239,11 +194,4 @@ def table(figures: dict) -> list[str]:
                 without = [[*x[:2], round(x[2], 2)] for x in run["without"]]
                 lines.append(f"  without {without}, layer 1 {run['without layer 1']:.2f}")
                 lines.append(f"  { ({k: round(x, 2) for k, x in run['noticed'].items()}) }")
-    large = figures["SmolLM2"]
-    best = torch.tensor(large["induction"]).flatten().sort(descending=True).values
-    lines.append(f"SmolLM2 {large['whole']}; best {[round(x, 2) for x in best[:20].tolist()]}")
-    for run in large["removed"]:
-        random = sorted(round(x["second"], 2) for x in run["random"])
-        lines.append(f"  without {run['best']}; random {random}")
-    lines.append(f"  without {large['previous removed']}")
     return lines

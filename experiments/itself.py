@@ -14,7 +14,6 @@ from course_lib.attention import dot_scores
 from course_lib.data import shakespeare, word_vectors
 from course_lib.masks import causal_mask
 from course_lib.pretrained import real_heads, smollm2
-from experiments.real_heads import stretches
 
 LESSON = "03"
 SEEDS = (0,)
@@ -53,6 +52,15 @@ def of_word_vectors() -> dict[str, Any]:
         "equal norms": prefer_themselves(dot_scores(unit, unit)),
         "random matrices": drawn,
     }
+
+
+def stretches(model: smollm2.SmolLM2, count: int, length: int) -> Tensor:
+    """Draw stretches of Shakespeare's tokens, (count, length)."""
+    text = shakespeare.complete_works()
+    tokens = torch.tensor(model.tokenizer.encode(text[:2_000_000]).ids)
+    generator = torch.Generator().manual_seed(0)
+    starts = torch.randint(0, len(tokens) - length, (count, 1), generator=generator)
+    return tokens[starts + torch.arange(length)]
 
 
 def of_heads() -> dict[str, Any]:

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from course_lib.attention import dot_scores, softmax
 from course_lib.data import characters
+from course_lib.data.pointers import several
 from course_lib.feed_forward import FeedForward
 from course_lib.instruments import training
 from course_lib.masks import causal_mask
@@ -71,14 +72,11 @@ def pointers(
     batch: int, wanted: int, generator: torch.Generator, n: int = POINTERS["n"]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Draw words' names (own and wanted), the same with their numbers, and what they look for."""
-    own = torch.rand(batch, n, generator=generator).argsort(-1)
-    others = torch.rand(batch, n, n, generator=generator).argsort(-1)[..., :wanted]
-    numbers = torch.randn(batch, n, 1, generator=generator)
-    names = torch.cat([F.one_hot(own, n), F.one_hot(others, n).flatten(-2)], dim=-1).float()
-    names = F.pad(names, (0, POINTERS["d_model"] - names.shape[-1]))
-    words = torch.cat([names[..., :-1], numbers], dim=-1)
-    found = (others.unsqueeze(-1) == own[:, None, None]).float() @ numbers.unsqueeze(1)
-    return names, words, found.squeeze(-1)
+    names, words, found = several(batch, wanted, n, generator=generator)
+    free = POINTERS["d_model"] - names.shape[-1]
+    # the number is in the last column
+    words = torch.cat([F.pad(words[..., :-1], (0, free)), words[..., -1:]], dim=-1)
+    return F.pad(names, (0, free)), words, found
 
 
 def explained(heads: int, wanted: int, seed: int) -> float:

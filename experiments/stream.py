@@ -4,7 +4,7 @@ import torch
 
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
-from experiments.real_heads import stretches
+from experiments.itself import stretches
 
 LESSON = "07"
 SEEDS = (0,)

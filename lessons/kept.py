@@ -23,6 +23,7 @@ from nbformat.v4 import new_output
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import load
+from course_lib.checking.mended import without_texts
 from course_lib.checking.notebook.statements import IMPORTS, statements
 from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
@@ -107,8 +108,7 @@ def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
     last, later = dict[str, str](), dict[str, frozenset[str]]()
     fixed = set[str]()
     for number, cell in enumerate(x for x in notebook.cells if x.cell_type == "code"):
-        code = ast.parse(cell.source)
-        found = [*statements(number, cell.source, code)]
+        found = [*statements(number, cell.source, ast.parse(cell.source))]
         read = {name for x in found for name in x.reads | x.changes}
         left = [*read]
         while left:  # what a function reads when it is called
@@ -116,10 +116,7 @@ def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
             read |= new
             left += new
         stands_on = sorted((name, last[name]) for name in read & last.keys())
-        for node in ast.walk(code):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
-                node.body = node.body[1:]
-        whole = repr((ast.dump(code), cell.metadata.get("results"), stands_on))
+        whole = repr((without_texts(cell.source), cell.metadata.get("results"), stands_on))
         digest = hashlib.sha256(whole.encode()).hexdigest()
         for statement in found:
             value = getattr(statement.node, "value", None)

@@ -394,3 +394,15 @@ def next_token(vocab: int, factor: int, never: int = 0) -> Callable:
         return torch.log_softmax(logits, -1).nan_to_num(nan=-torch.inf)
 
     return step
+
+
+@layer
+def text_scores(vocab: int, factor: int) -> Callable:
+    """Score the next token after each of the last `rows` tokens of a text, by all before it."""
+    step = next_token(vocab, factor)
+
+    def score(tokens: list[int], rows: int) -> Tensor:
+        ends = range(len(tokens) - rows + 1, len(tokens) + 1)
+        return torch.cat([step(torch.tensor([tokens[:end]])) for end in ends])
+
+    return score

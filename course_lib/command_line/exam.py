@@ -32,9 +32,9 @@ def run(options: Namespace) -> int:
     from course_lib.checking.laws.faults import NoFaults, faults, of_its_own
     from course_lib.files import ipynb
     from course_lib.files.atomic import write_atomically
-    from course_lib.grading.exports import exam
+    from course_lib.grading.exports import exam_pages
     from course_lib.grading.judging.rules import exercises_of
-    from course_lib.grading.marks.exam import Key, as_json
+    from course_lib.grading.marks.exam_key import Key, as_json
     from course_lib.grading.submissions import roster
 
     folder = options.out
@@ -67,10 +67,10 @@ def run(options: Namespace) -> int:
         )
     if not chosen:
         raise CommandError(f"no exercise of {', '.join(options.lessons)} has pages.")
-    pages = {x.id: {y.id: exam.draw(y, options.seed, x.id) for y in chosen} for x in people}
+    pages = {x.id: {y.id: exam_pages.draw(y, options.seed, x.id) for y in chosen} for x in people}
     for person in people:
         (folder / person.id).mkdir(parents=True)
-        ipynb.write(folder / person.id / "exam.ipynb", exam.notebook(pages[person.id]))
+        ipynb.write(folder / person.id / "exam.ipynb", exam_pages.notebook(pages[person.id]))
     write_atomically(folder / "key.json", as_json(Key(class_, pages)))
     print(f"{len(people)} notebooks: {folder}/ID/exam.ipynb. Keep {folder / 'key.json'}: grade")
     print(f"them with `course grade SUBMISSIONS --exam {folder / 'key.json'} --out grades`.")

@@ -27,10 +27,10 @@ from course_lib.grading.judging.isolation import (
 )
 from course_lib.grading.judging.rules import Rules, exercises_of, versions
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
-from course_lib.grading.marks import by_hand, exam
+from course_lib.grading.marks import by_hand, exam_key
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
-from course_lib.grading.marks.exam import Key
+from course_lib.grading.marks.exam_key import Key
 from course_lib.grading.marks.grades import Policy
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
@@ -72,7 +72,7 @@ def run(options: Namespace) -> int:
         )
     with _errors_as_a_sentence(folder), ended_by_signals():
         earlier = _earlier(options)
-        key = _table(options.exam, exam.read) if options.exam else Key()
+        key = _table(options.exam, exam_key.read) if options.exam else Key()
         rules, gradebooks = _rules(options, earlier, key), _gradebooks(options)
         left_out: list[str] = []
         submitted = collect(options.submissions, left_out.append)

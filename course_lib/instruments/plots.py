@@ -111,10 +111,11 @@ def heat_map(
                 ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour)
 
 
-def show(figure: Figure, alt: str) -> None:
+def show(figure: Figure, alt: str, *, live: str | None = None) -> None:
     """Show a figure once, on a card, with the sentences that tell what is seen in it.
 
     As lines and letters while these are few, otherwise as pixels: a page must stay quick to open.
+    `live` is a page of HTML that a notebook shows in the figure's place, as wide and as high.
     """
     plt.close(figure)
     figure.patch.set_alpha(0)
@@ -130,7 +131,8 @@ def show(figure: Figure, alt: str) -> None:
     if len(vector) > LARGEST_SVG:
         display(figure, metadata={"image/png": {"alt": alt, "width": round(96 * width)}})
         return
-    data = {"text/html": _image(vector, alt), "image/svg+xml": vector, "text/plain": alt}
+    page = _image(vector, alt) if live is None else _frame(live, alt, round(110 * height))
+    data = {"text/html": page, "image/svg+xml": vector, "text/plain": alt}
     display(data, raw=True, metadata={"image/svg+xml": {"alt": alt}})
 
 
@@ -138,3 +140,11 @@ def _image(vector: str, alt: str) -> str:
     """Return a picture as HTML: Lab's picture of an SVG has no text for those who cannot see it."""
     source = f"data:image/svg+xml;base64,{base64.b64encode(vector.encode()).decode()}"
     return f'<img alt="{html.escape(alt)}" style="{SHRINK}" src="{source}">'
+
+
+def _frame(page: str, alt: str, height: int) -> str:
+    """Return a page in a frame of its own, so that its style and the notebook's stay apart."""
+    style = f"width:100%;height:{height}px;border:0"
+    return (
+        f'<iframe title="{html.escape(alt)}" style="{style}" srcdoc="{html.escape(page)}"></iframe>'
+    )

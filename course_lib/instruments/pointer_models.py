@@ -1,9 +1,11 @@
-"""Models of the pointer task: attention, and a linear layer that reads the number (lesson 03)."""
+"""Models of the pointer tasks: attention, and what reads its output (lessons 03 and 06)."""
 
+from collections.abc import Callable
 from itertools import repeat
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from course_lib.data import pointers
 from course_lib.instruments import training
@@ -47,6 +49,58 @@ def train(
         learning_rate=rate,
         seconds=seconds,
     )
+    return model
+
+
+class TwoNumbers(nn.Module):
+    """Names choose whom to look at, tokens are carried, and a linear layer reads two numbers."""
+
+    def __init__(self, attention: nn.Module, d_model: int):
+        super().__init__()
+        self.attention, self.readout = attention, nn.Linear(d_model, 2)
+
+    def forward(self, names: Tensor, tokens: Tensor) -> Tensor:
+        """Return both numbers for each token."""
+        return self.readout(self.attention(names, names, tokens))
+
+
+def train_two_numbers(
+    attention: Callable[[int, int], nn.Module], heads: int, seed: int, *, steps: int = 500
+) -> TwoNumbers:
+    """Train `attention(d_model, heads)`, and a readout behind it, on `pointers.several`."""
+    generator = torch.Generator().manual_seed(seed)
+    with training.seeded(seed):
+        model = TwoNumbers(attention(16, heads), 16)
+    batches = (pointers.several(BATCH, generator=generator) for _ in repeat(None))
+
+    def loss(model: TwoNumbers, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        names, tokens, wanted = batch
+        return (model(names, tokens) - wanted).square().mean()
+
+    training.train(model, batches, loss, steps=steps, learning_rate=0.03, seconds=30)
+    return model
+
+
+def train_two_letters(
+    block: Callable[[int], nn.Module],
+    heads: int,
+    seed: int,
+    *,
+    steps: int = 300,
+    rate: float = 0.003,
+    seconds: float | None = None,
+) -> nn.Module:
+    """Train `block(heads)`, whose output is (batch, n, 2, letters), on `pointers.two_letters`."""
+    generator = torch.Generator().manual_seed(seed)
+    with training.seeded(seed):
+        model = block(heads)
+    batches = (pointers.two_letters(BATCH, generator=generator) for _ in repeat(None))
+
+    def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        tokens, wanted = batch
+        return F.cross_entropy(model(tokens).flatten(0, 2), wanted.flatten())
+
+    training.train(model, batches, loss, steps=steps, learning_rate=rate, seconds=seconds)
     return model
 
 

@@ -1,6 +1,4 @@
-"""A small causal model with any position scheme, and a task that needs far text (lesson 04)."""
-
-from collections.abc import Iterator
+"""A small causal model with any position scheme: how far it reads, what it writes (lesson 04)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -15,7 +13,7 @@ from course_lib.multi_head import MultiHeadAttention
 from course_lib.positions import alibi
 
 LAYERS, D_MODEL, HEADS = 2, 64, 4
-LETTERS, MARK, ASK = 16, 16, 17  # letters are 0 to 15
+WINDOW, EVERY = 32, 4  # positions that share a mean; every fourth of them counts
 
 
 class SlopedHeads(NoPositions):
@@ -53,36 +51,34 @@ class CausalModel(nn.Module):
         return self.last_norm(x) @ self.table.mT
 
 
-def marked(
-    n: int, size: int, seed: int, first: int
-) -> Iterator[tuple[Int[Tensor, "batch n"], Int[Tensor, "batch n"]]]:
-    """Yield texts of random letters with one mark, and what is wanted: -1 for nothing.
-
-    The mark is among the `first` places. At each question behind it, the letter that follows the
-    mark is wanted.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        tokens = torch.randint(LETTERS, (size, n), generator=generator)
-        mark = torch.randint(first, (size, 1), generator=generator)
-        named = tokens.gather(1, mark + 1)
-        behind = torch.arange(n) > mark + 1
-        asks = behind & (torch.rand(size, n, generator=generator) < 1 / 8)
-        tokens = tokens.masked_fill(asks, ASK).scatter(1, mark, MARK)
-        yield tokens, torch.where(asks, named, -1)
-
-
-def naming_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float[Tensor, ""]:
-    """Return the cross-entropy of the wanted letters."""
-    tokens, wanted = batch
-    return F.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten(), ignore_index=-1)
+def next_token_loss(
+    model: nn.Module, batch: tuple[Int[Tensor, "batch n"], Int[Tensor, "batch n"]]
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy of the following tokens, in nats."""
+    tokens, following = batch
+    return F.cross_entropy(model(tokens).mT, following)
 
 
 @torch.no_grad()
-def answers(model: nn.Module, tokens: Int[Tensor, "batch n"], shown: int) -> Int[Tensor, "batch n"]:
-    """Return what the model says at each place, with the last `shown` tokens before its eyes."""
-    said = torch.zeros_like(tokens)
-    said[:, :shown] = model(tokens[:, :shown]).argmax(-1)
-    for end in range(shown + 1, tokens.shape[-1] + 1):
-        said[:, end - 1] = model(tokens[:, end - shown : end])[:, -1].argmax(-1)
-    return said
+def loss_by_window(model: nn.Module, texts: Int[Tensor, "batch n"]) -> Float[Tensor, " windows"]:
+    """Return the loss of each WINDOW positions, with all tokens before each position shown."""
+    loss = F.cross_entropy(model(texts[:, :-1]).mT, texts[:, 1:], reduction="none").mean(0)
+    return loss[EVERY - 1 :: EVERY].unflatten(0, (-1, WINDOW // EVERY)).mean(-1)
+
+
+@torch.no_grad()
+def loss_of_the_last(model: nn.Module, texts: Int[Tensor, "batch n"]) -> Float[Tensor, " windows"]:
+    """Return what `loss_by_window` does from the second window on, WINDOW tokens shown alone."""
+    parts = texts[:, EVERY:].unfold(1, WINDOW + 1, EVERY)
+    loss = [F.cross_entropy(model(part[:, :-1])[:, -1], part[:, -1]) for part in parts.unbind(1)]
+    return torch.stack(loss).unflatten(0, (-1, WINDOW // EVERY)).mean(-1)
+
+
+@torch.no_grad()
+def write(model: nn.Module, tokens: Int[Tensor, " n"], more: int, seed: int) -> Int[Tensor, " m"]:
+    """Go on with a text by so many tokens, drawn by their probabilities."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(more):
+        probabilities = softmax(model(tokens[None])[0, -1])
+        tokens = torch.cat([tokens, torch.multinomial(probabilities, 1, generator=generator)])
+    return tokens

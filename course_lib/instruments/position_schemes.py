@@ -1,13 +1,17 @@
 """Ways of saying where words stand, behind one interface, in one small model (lesson 04)."""
 
+from collections.abc import Callable
+
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.positions import LearnedPositions, alibi, relative_attention, rotary, sinusoidal
 from course_lib.self_attention import scaled_dot_product_attention
+
+Turn = Callable[[Tensor, Tensor], Tensor]  # turns queries or keys by their positions
 
 
 class NoPositions(nn.Module):
@@ -123,36 +127,41 @@ class Dependency(NoPositions):
 class Rotary(NoPositions):
     """Turn queries and keys by their positions. Costs no parameters, and O(n d_k) time.
 
-    The positions are divided by `stretch`, but not for pairs of columns that turn all the way round
-    within `seen` places. Source: Su et al. 2021; Chen et al. 2023 stretch all pairs, Peng et al.
-    2024 (section 3.2) the slow ones alone. A larger `base` slows all pairs but the first. Words
-    more than `clamp` apart, if it is given, score as words that far apart, as in Shaw et al. 2018.
+    `turn(x, positions)` is `rotary`, or turns by other angles. Distances above `clamp`, if it is
+    given, are read as `clamp`. Source: Su et al. 2021; Shaw et al. 2018 clip distances.
     """
 
-    def __init__(
-        self, stretch: float = 1.0, seen: int = 0, base: float = 10000.0, clamp: int | None = None
-    ):
+    def __init__(self, turn: Turn = rotary, clamp: int | None = None):
         super().__init__()
-        self.stretch, self.seen, self.base, self.clamp = stretch, seen, base, clamp
-
-    def turn(self, x: Float[Tensor, "... n d_k"]) -> Float[Tensor, "... n d_k"]:
-        """Turn each word by the angles of its place, stretched or not."""
-        n, d_k = x.shape[-2:]
-        places = torch.arange(n, device=x.device)
-        exponents = torch.arange(0, d_k, 2, device=x.device) / d_k
-        slow = (2 * torch.pi * self.base**exponents > self.seen).repeat(2)
-        stretched = rotary(x, places / self.stretch, self.base)
-        return torch.where(slow, stretched, rotary(x, places, self.base))
+        self.turn, self.clamp = turn, clamp
 
     def attend(self, q, k, v, mask=None, tree=None):
         """Let the words meet, turned."""
-        if self.clamp is None:
-            return super().attend(self.turn(q), self.turn(k), v, mask, tree)
         places = torch.arange(q.shape[-2], device=q.device)
-        far = places.unsqueeze(-1) - places > self.clamp
-        as_far = rotary(q, torch.full_like(places, self.clamp), self.base)
-        scores = torch.where(far, dot_scores(as_far, k), dot_scores(self.turn(q), self.turn(k)))
+        scores = dot_scores(self.turn(q, places), self.turn(k, places))
+        if self.clamp is not None:
+            far = places.unsqueeze(-1) - places > self.clamp
+            as_clamp = self.turn(q, torch.full_like(places, self.clamp))
+            scores = torch.where(far, dot_scores(as_clamp, k), scores)
         return weighted_sum(softmax(scores / q.shape[-1] ** 0.5, mask), v)
+
+
+def interpolated(
+    x: Float[Tensor, "... n d"],
+    positions: Real[Tensor, " n"],
+    stretch: float,
+    trained: int = 0,
+    turn: Turn = rotary,
+) -> Float[Tensor, "... n d"]:
+    """Turn as `turn` does, by positions divided by `stretch`, and the fast pairs as before.
+
+    Fast are the pairs that turn all the way round within `trained` positions. Source: Chen et al.
+    2023, with trained = 0; Peng et al. 2024, section 3.2, who blend the two.
+    """
+    d = x.shape[-1]
+    wavelengths = 2 * torch.pi * 10000.0 ** (torch.arange(0, d, 2, device=x.device) / d)
+    slow = (wavelengths > trained).repeat(2)
+    return torch.where(slow, turn(x, positions / stretch), turn(x, positions))
 
 
 class Alibi(NoPositions):

@@ -23,6 +23,19 @@ def q4_1(blocks: UInt8[Tensor, "n 20"]) -> Float[Tensor, "n 32"]:
     return torch.cat([packed & 15, packed >> 4], dim=-1) * scale + least
 
 
+def as_q4_1(weight: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Return what becomes of weights that are written in Q4_1 and read again, 32 to a block.
+
+    A block's scale is a fifteenth of the way from its least weight to its largest.
+    """
+    blocks = weight.reshape(-1, BLOCK)
+    least, most = blocks.aminmax(dim=1, keepdim=True)
+    scale, least = ((most - least) / 15).half().float(), least.half().float()
+    # a block of equal weights has the scale 0
+    q = ((blocks - least) / scale).nan_to_num(0.0, 0.0, 0.0).round().clamp(0, 15)
+    return (q * scale + least).reshape(weight.shape)
+
+
 def q8_0(blocks: UInt8[Tensor, "n 34"]) -> Float[Tensor, "n 32"]:
     """Return w = scale * q, with q from -128 to 127: 8.5 bits a weight, all told.
 

@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from course_lib.add_norm import Norm, rms_norm
+from course_lib.assistant import answer_targets
 from course_lib.data import store
 from course_lib.encoder import EncoderBlock, FeedForwardFactory
 from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
@@ -260,6 +261,25 @@ def conversations(
         whole.append([*prompts[-1], *tokenizer.encode(answer).ids, STOP])
     rows = pad_sequence([torch.tensor(row) for row in whole], batch_first=True)
     return rows, torch.tensor([*map(len, prompts)]), torch.tensor([*map(len, whole)])
+
+
+@torch.no_grad()
+def exactly(model: SmolLM2, pairs: Sequence[tuple[str, str]], rows: int = 10) -> list[bool]:
+    """Say of each prompt and answer whether the model, by its likeliest tokens, writes just that.
+
+    Nothing is written: each token of the answer, and its end, has to be the likeliest one after
+    the tokens before it. So many `rows` are read at a time.
+    """
+    found = []
+    for i in range(0, len(pairs), rows):
+        tokens, asked, lengths = conversations(model.tokenizer, pairs[i : i + rows])
+        targets = answer_targets(tokens, asked, lengths)
+        wanted = targets >= 0
+        right = torch.ones_like(wanted)
+        likeliest = model.scores(model.states(tokens)[wanted]).argmax(-1)
+        right[wanted] = likeliest == targets[wanted]
+        found += right.all(-1).tolist()
+    return found
 
 
 def load(**parts: Any) -> SmolLM2:

@@ -21,6 +21,21 @@ def test_a_token_must_return_the_number_of_the_token_that_it_wants():
             assert found[sentence, i] == x[sentence, j, -1]
 
 
+def test_a_token_that_wants_two_must_return_what_both_have_in_order():
+    generator = torch.Generator().manual_seed(0)
+    names, tokens, numbers = pointers.several(50, generator=generator)
+    assert not names[..., -1].any()
+    assert torch.equal(names[..., :-1], tokens[..., :-1])
+    own, *wanted = (x.argmax(-1) for x in tokens[..., :-1].split(5, dim=-1))
+    by_letters, letters = pointers.two_letters(50, generator=generator)
+    cases = [(own, wanted, tokens[..., -1], numbers)]
+    cases += [(by_letters[..., 0], by_letters[..., 2:].unbind(-1), by_letters[..., 1], letters)]
+    for own, wanted, has, found in cases:
+        assert not (wanted[0] == wanted[1]).any()
+        for name, answer in zip(wanted, found.unbind(-1), strict=True):
+            assert torch.equal(has.gather(-1, own.argsort(-1).gather(-1, name)), answer)
+
+
 def test_coincidences_are_those_of_the_names():
     x, found = drawn(50)
     itself, wants, wanted_by, alike = pointers.coincidences(x)

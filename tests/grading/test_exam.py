@@ -10,9 +10,9 @@ from course_lib.checking import catalogue
 from course_lib.checking.laws.faults import faults
 from course_lib.command_line import main
 from course_lib.files import ipynb
-from course_lib.grading.exports import exam
+from course_lib.grading.exports import exam_pages
 from course_lib.grading.judging.isolation import best_level
-from course_lib.grading.marks import exam as key_of
+from course_lib.grading.marks import exam_key
 
 GRU, SEED = "rnn/gru_cell", "spring"
 CLASS = "id,name,email\nada,Ada Lovelace,ada@x.org\nbob,Bob K,\neve,,eve@x.org\nzoe,,\nmax,,\n"
@@ -23,7 +23,7 @@ TRUST = ["--trust"] if best_level() == "plain" else []
 def one_fault(monkeypatch):
     """Let all pages have one fault, so that a test knows how it is mended."""
     [fault] = [x for x in faults(catalogue.load(GRU)) if x.wrong == "x_z - h_z"]
-    monkeypatch.setattr(exam, "faults", lambda exercise: [fault])
+    monkeypatch.setattr(exam_pages, "faults", lambda exercise: [fault])
 
 
 def hand_out(folder, seed=SEED):
@@ -102,4 +102,4 @@ def test_only_who_mends_the_page_of_his_own_has_its_points(one_fault, tmp_path, 
 def test_what_is_no_key_is_refused(tmp_path):
     for text in ("", "[]", '{"students": [{"id": 1}]}'):
         with pytest.raises(ValueError, match="no key that `course exam` has written"):
-            key_of.read(text)
+            exam_key.read(text)

@@ -490,6 +490,15 @@ def test_grading_again_takes_the_same_seed_and_says_what_changed_for_whom(
     assert len(seeds) == 1
 
 
+@pytest.mark.parametrize("root", [True, False])
+def test_root_is_told_that_the_kernel_lets_it_do_more(grade, hand_in, tmp_path, capsys, root):
+    hand_in("ada.ipynb")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "is_root", lambda: root)
+        assert grade(tmp_path / "in", tmp_path / "out") == 0
+    assert ("you are root" in capsys.readouterr().out) == root
+
+
 def test_an_appeal_grades_one_student_again_into_the_rows_of_all(grade, hand_in, tmp_path, capsys):
     for name in ("ada", "bob", "eve"):
         hand_in(f"{name}/00.ipynb", WRONG)

@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 
@@ -12,9 +14,10 @@ from course_lib.instruments.position_schemes import (
     Rotary,
     Sinusoidal,
     answers,
+    interpolated,
     naming_loss,
 )
-from course_lib.positions import tree_distance
+from course_lib.positions import rotary, tree_distance
 from course_lib.self_attention import scaled_dot_product_attention
 
 D = 12
@@ -107,20 +110,30 @@ def test_a_stretched_clock_turns_four_places_as_another_turns_one():
     q, k, v = draw(3, 9, D)
     alone = torch.eye(9, dtype=torch.bool) | (torch.arange(9) % 4 == 0)
     # of the words, every query sees itself and those at places 0, 4 and 8
-    far = Rotary(stretch=4.0).attend(q, k, v, alone)[::4]
+    far = Rotary(partial(interpolated, stretch=4.0)).attend(q, k, v, alone)[::4]
     near = Rotary().attend(q[::4], k[::4], v[::4])
     torch.testing.assert_close(far, near)
 
 
-def test_hands_that_have_gone_all_the_way_round_are_not_stretched():
-    q, k, v = torch.zeros(3, 6, 4).double().unbind()
-    q[:, 0] = k[:, 0] = 3.0  # the first pair turns once in 6.3 places, the second in 628
-    stretched, plain = Rotary(stretch=4.0, seen=7), Rotary()
-    v = draw(6, 4)
-    torch.testing.assert_close(stretched.attend(q, k, v), plain.attend(q, k, v))
-    assert not torch.allclose(Rotary(stretch=4.0).attend(q, k, v), plain.attend(q, k, v))
-    slow = q.roll(1, dims=-1)
-    torch.testing.assert_close(stretched.turn(slow), Rotary(stretch=4.0).turn(slow))
+def test_pairs_that_have_gone_all_the_way_round_are_not_stretched():
+    x, places = draw(6, 4), torch.arange(6)  # the first pair turns once in 6.3 places
+    plain, all_pairs = rotary(x, places), interpolated(x, places, 4.0)
+    slow_alone = interpolated(x, places, 4.0, trained=7)
+    fast = torch.tensor([True, False, True, False])
+    assert slow_alone.equal(torch.where(fast, plain, all_pairs))
+    assert not torch.allclose(plain, all_pairs)
+
+
+def test_distances_above_a_clamp_are_read_as_the_clamp():
+    q, k, v = draw(3, 9, D)
+    causal = torch.ones(9, 9, dtype=torch.bool).tril()
+    clamped = Rotary(clamp=3).attend(q, k, v, causal)
+    for i in range(9):
+        distances = (i - torch.arange(i + 1)).clamp(max=3)
+        # a key at minus the distance, and the query at 0
+        scores = rotary(k[: i + 1], -distances) @ q[i] / D**0.5
+        torch.testing.assert_close(clamped[i], torch.softmax(scores, -1) @ v[: i + 1])
+    assert Rotary(clamp=8).attend(q, k, v, causal).allclose(Rotary().attend(q, k, v, causal))
 
 
 def test_a_tree_scheme_without_a_tree_is_refused():

@@ -177,11 +177,10 @@ def test_the_results_are_summed_up_in_one_line_each():
         for name, runs in positions["before"].items()
     }
 
-    reading = figures("extrapolation")["runs"]
+    reading = figures("unseen_distances")["runs"]
 
-    def at(n, scheme="rotary", shown="all"):
-        place = n // 16 - 1 - (2 if shown == "last" else 0)
-        return f"{mean(reading[scheme], lambda run: run[shown][place]):.2f}"
+    def at(way, window=-1):
+        return f"{mean(reading, lambda run: run[way][window]):.2f}"
 
     lines = [
         f"- **Components**: {len(proof['components'])} comparisons with independent "
@@ -191,9 +190,9 @@ def test_the_results_are_summed_up_in_one_line_each():
         f"{counts[5]} violations.",
         f"- **Attention**: of words with 12 letters, {share['attention']} are pronounced right, "
         f"with one context vector {share['one vector']}.",
-        f"- **Positions**: a language model trained on 32 characters and read at 128: rotary's "
-        f"loss rises from {at(32)} to {at(128)} nats, ALiBi's stays at {at(128, 'ALiBi')}; with "
-        f"the last 32 characters alone, rotary has {at(128, shown='last')}. One layer that names "
+        f"- **Positions**: a rotary language model trained on 32 characters: up to character 256 "
+        f"its loss rises from {at('as it was', 0)} to {at('as it was')} nats; with distances above "
+        f"31 read as 31, it is {at('clamped')}. One layer that names "
         f"the word before, at four times its length: rotary {far['rotary']} right with biases of "
         f"queries and keys, {far['rotary, no biases']} without.",
     ]
@@ -225,12 +224,17 @@ def test_the_results_page_shows_the_kept_results():
         losses.append(mean(runs, lambda run: run["last"][-1]))
         rows.append(f"| {name} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
     hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
-    kept = figures("far_token")["right"]
-    rows = ["| share right at places | 1 to 32 | 33 to 128 | 129 to 256 |", "|:-|-:|-:|-:|"]
-    for name, runs in kept.items():
-        shares = [mean(runs, lambda run, i=i: run[i]) for i in range(3)]
-        rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
-    hold("RESULTS.md", "(results/far_token.json).\n\n", "\n\n", "\n".join(rows))
+    kept, windows = figures("unseen_distances")["runs"], (0, 1, 3, 7)
+    head = " | ".join(str(32 * (i + 1)) for i in windows)
+    rows = [f"| nats in the 32 characters up to | {head} |", "|:-|-:|-:|-:|-:|"]
+    for name in kept[0]:
+        losses = [[None] * (8 - len(run[name])) + run[name] for run in kept]
+        shown = [
+            f"{mean(losses, lambda loss, i=i: loss[i]):.2f}" if losses[0][i] else "–"
+            for i in windows
+        ]
+        rows.append(f"| {name} | {' | '.join(shown)} |")
+    hold("RESULTS.md", "(results/unseen_distances.json).\n\n", "\n\n", "\n".join(rows))
     times = blocks.table(figures("block_speed"))
     hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
     pace = generation.table(figures("generation_speed"))

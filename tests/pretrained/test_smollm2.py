@@ -9,7 +9,7 @@ from course_lib.data import store
 from course_lib.encoder import EncoderBlock
 from course_lib.key_value_cache import KeyValueCache
 from course_lib.pretrained import smollm2
-from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
+from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0
 
 gguf = pytest.importorskip("gguf")
 pytestmark = pytest.mark.skipif(
@@ -74,6 +74,26 @@ def test_blocks_become_the_numbers_that_ggml_says(kind, ours):
     blocks[:, [1, 3] if kind == "Q4_1" else [1]] &= 0x3F
     theirs = gguf.dequantize(blocks.numpy(), gguf.GGMLQuantizationType[kind])
     assert torch.equal(ours(blocks), torch.from_numpy(theirs))
+
+
+def test_what_was_read_from_four_bits_is_written_without_loss_and_other_weights_by_half_a_step():
+    weight = torch.randn(6, 64, generator=torch.Generator().manual_seed(0))
+    once = as_q4_1(weight)
+    torch.testing.assert_close(as_q4_1(once), once)
+    blocks = weight.reshape(-1, 32)
+    steps = (blocks.amax(1) - blocks.amin(1)) / 15
+    far = (once.reshape(-1, 32) - blocks).abs().amax(1)
+    assert (far < 0.51 * steps + 1e-3).all()
+    assert (far > 0.3 * steps).all()
+    equal = torch.full((1, 32), 0.25)
+    assert torch.equal(as_q4_1(equal), equal)
+
+
+def test_exactly_is_what_writing_would_say(model):
+    prompt = smollm2.turns("What is the capital of France?", system=None)
+    said = "".join(model.write(prompt, 20))
+    pairs = [(prompt, said), (prompt, said + " It is"), (prompt, said[:-1]), (prompt, "Paris")]
+    assert smollm2.exactly(model, pairs) == [True, False, False, False]
 
 
 def test_a_block_of_ones_own_stands_in_the_stack(model):

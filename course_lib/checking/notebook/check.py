@@ -209,20 +209,24 @@ def mine(exercise_id: str) -> Callable:
 def my_transformer() -> str:
     """Return the learner's Transformer as one file that runs alone, and write it beside them.
 
-    What has not passed is the library's; it is printed which parts are whose.
+    What has not passed is the library's; it is printed how many parts are their own. A notebook
+    shows the file, folded where none is.
     """
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
     lines, parts = len(page.splitlines()), len(one_page.PARTS)
     print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
+    name = f"{PAGE}.py"
     if workspace:
-        path = _write_page(workspace, page)
-        print(f"written to {path.name}: run it with `python {path.name}`")
-        if shell := cells.notebook():
-            told = f"<details><summary>{path.name}</summary><pre>{escape(page)}</pre></details>"
-            shell.display_pub.publish({"text/html": told, "text/plain": f"<{path.name}>"})
+        name = _write_page(workspace, page).name
+        print(f"written to {name}: run it with `python {name}`")
     else:
         print(f"not written: {Path.cwd().name} is no workspace")
+    if shell := cells.notebook():
+        # what nobody has solved yet is no reading for them
+        state = " open" if own else ""
+        told = f"<details{state}><summary>{name}</summary><pre>{escape(page)}</pre></details>"
+        shell.display_pub.publish({"text/html": told, "text/plain": f"<{name}>"})
     return page
 
 

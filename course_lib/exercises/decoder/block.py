@@ -1,25 +1,33 @@
-"""One block of the decoder: masked self-attention, cross-attention, feed-forward."""
+"""One block of the decoder, constructor and all: three sublayers, two of which look."""
 
 import torch
+from torch import nn
 
-from course_lib.add_norm import PreNorm
+from course_lib.add_norm import PostNorm, PreNorm, layer_norm
+from course_lib.answers.answer import Misfit
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.decoder import DecoderBlock
+from course_lib.encoder import residual
+from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
+from course_lib.multi_head import AsCrossAttention, AsSelfAttention, MultiHeadAttention
 
 exercise = Exercise(
     reference=DecoderBlock,
     method="forward",
-    lesson="08_one_page",
+    constructor=True,
+    lesson="08",
     title="The decoder's block",
-    minutes=6,
+    minutes=8,
     difficulty=2,
     hints=(
         "The encoder's block has two parts, this one has three. Which of the three is new, and "
         "between which two does it stand in the figure?",
+        "Your encoder block's constructor makes two of the three layers. Which given class makes "
+        "keys and values from a memory, and how many attentions do two layers that look need?",
         "Each layer reads what the one before it has returned. Which layer needs the memory beside "
         "that, and which one needs nothing?",
         "There are two masks. One has a column for each target word, the other one for each source "
@@ -28,6 +36,7 @@ exercise = Exercise(
     clauses={
         "makes both attentions": "another attention",
         "`norm_layer(x, gain, bias)` normalises": "another norm_layer",
+        "by these names": "NoModule",
         "Masks are as in": "one row of mask for each sentence",
         "for the tokens among themselves": "masks_exchanged",
         "causal where they are to be written": "causal_always",
@@ -108,6 +117,38 @@ def hidden_source_word(answer, draw: Draw):
 class InSteps(DecoderBlock):
     """The block in steps, so that a mistake is one step gone wrong."""
 
+    def __init__(
+        self,
+        d_model,
+        heads,
+        d_ff,
+        norm="post",
+        *,
+        attention=MultiHeadAttention,
+        feed_forward=FeedForward,
+        norm_layer=layer_norm,
+    ):
+        nn.Module.__init__(self)
+        add = self.way(norm)
+        itself, across = self.two(attention, d_model, heads)
+        network = self.network(feed_forward, d_model, d_ff)
+        norm_layers = self.norm_layer(norm_layer)
+        self.attention = add(AsSelfAttention(itself), d_model, *norm_layers)
+        self.cross_attention = add(AsCrossAttention(across), d_model, *norm_layers)
+        self.feed_forward = add(network, d_model, *norm_layers)
+
+    def way(self, norm):
+        return residual(norm)
+
+    def two(self, attention, d_model, heads):
+        return attention(d_model, heads), attention(d_model, heads)
+
+    def network(self, feed_forward, d_model, d_ff):
+        return feed_forward(d_model, d_ff)
+
+    def norm_layer(self, norm_layer):
+        return (norm_layer,)
+
     def look_back(self, x, mask):
         return self.attention(x, mask)
 
@@ -120,6 +161,92 @@ class InSteps(DecoderBlock):
     def forward(self, x, memory, mask=None, memory_mask=None):
         x = self.look_back(x, mask)
         return self.think(self.look_across(x, memory, memory_mask))
+
+
+@exercise.mistake(step="way")
+def always_post(self, norm):
+    """`norm` changes nothing: the norm comes after the sum in every block. What does `residual`
+    give you, if you ask it with `norm`?"""
+    return PostNorm
+
+
+@exercise.mistake(step="way")
+def always_pre(self, norm):
+    """`norm` changes nothing: the norm comes before the layer in every block. What does `residual`
+    give you, if you ask it with `norm`?"""
+    return PreNorm
+
+
+@exercise.mistake(step="way")
+def orders_exchanged(self, norm):
+    """The two orders have changed places: "post" normalises before the layer, and "pre" after the
+    sum. Where was the norm in 2017?"""
+    return {"post": PreNorm, "pre": PostNorm}[norm]
+
+
+@exercise.mistake(step="two", raises=Misfit)
+def one_attention_for_both(self, attention, d_model, heads):
+    """One attention serves both layers, so the two share their matrices. How many attentions does
+    the figure of the block have?"""
+    both = attention(d_model, heads)
+    return both, both
+
+
+@exercise.mistake(step="two")
+def one_head(self, attention, d_model, heads):
+    """`heads` changes nothing: there is one head, whatever is asked for. To whom does your
+    constructor hand the number of heads?"""
+    return attention(d_model, 1), attention(d_model, 1)
+
+
+@exercise.mistake(step="two", raises=Misfit)
+def own_attention(self, attention, d_model, heads):
+    """`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A
+    real model will hand over its own: what do you call to make the layer?"""
+    heads = heads if d_model % heads == 0 else 1
+    return MultiHeadAttention(d_model, heads), MultiHeadAttention(d_model, heads)
+
+
+@exercise.mistake(step="network", raises=Misfit)
+def own_network(self, feed_forward, d_model, d_ff):
+    """`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A
+    real model will hand over its own: what do you call to make the network?"""
+    return FeedForward(d_model, d_ff)
+
+
+@exercise.mistake(step="network", raises=Misfit)
+def sizes_exchanged(self, feed_forward, d_model, d_ff):
+    """d_model and d_ff have changed places in the network. Which size comes in, and which is the
+    hidden one?"""
+    return feed_forward(d_ff, d_model)
+
+
+@exercise.mistake(step="norm_layer")
+def own_norm(self, norm_layer):
+    """`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and
+    normalise by `layer_norm` where they get none."""
+    return ()
+
+
+@exercise.mistake(raises=AttributeError)
+class NoModule(DecoderBlock):
+    """`super().__init__()` is missing, so torch has nowhere to put the layers. It has to come
+    before the first of them."""
+
+    def __init__(self, d_model, heads, d_ff, norm="post", **parts):
+        add = residual(norm)
+        self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
+
+
+@exercise.mistake(raises=TypeError)
+class TwiceSelfAttention(DecoderBlock):
+    """The second attention was made by `AsSelfAttention`, which has no place for a memory. Which
+    given class makes its keys and values from one?"""
+
+    def __init__(self, d_model, heads, d_ff, norm="post", **parts):
+        super().__init__(d_model, heads, d_ff, norm, **parts)
+        across = self.cross_attention.sublayer.attention
+        self.cross_attention.sublayer = AsSelfAttention(across)
 
 
 @exercise.mistake

@@ -10,7 +10,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=cross_attention,
-    lesson="08",
+    lesson="08_one_page",
     title="Cross-attention",
     minutes=5,
     difficulty=1,

@@ -8,7 +8,7 @@ from course_lib.dpo import preference_loss
 
 exercise = Exercise(
     reference=preference_loss,
-    lesson="17",
+    lesson="17_preferences",
     title="The better of two answers",
     minutes=6,
     difficulty=2,

@@ -8,7 +8,7 @@ from course_lib.dpo import answer_log_probs
 
 exercise = Exercise(
     reference=answer_log_probs,
-    lesson="17",
+    lesson="17_preferences",
     title="Find the bug: an answer less likely the longer its prompt",
     minutes=6,
     difficulty=2,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from math import ceil
 
-from course_lib.files.paths import install
+from course_lib.files.paths import how_to_install
 from course_lib.grading.judging.isolation import CannotGrade
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.workers import Worker
@@ -32,7 +32,7 @@ def judged_by_dask(
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError:
-        raise CannotGrade(f"Dask is not installed: `{install('[instructor]')}`.") from None
+        raise CannotGrade(f"Dask is not installed: {how_to_install('instructor')}.") from None
 
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)

@@ -10,7 +10,7 @@ from course_lib.checking.catalogue import ids, outline
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain, rounded, unreadable
-from course_lib.grading.marks.exam import Key
+from course_lib.grading.marks.exam_key import Key
 from course_lib.grading.marks.schema import EXTRA, Entry, Missing, Results, SubmissionResult
 from course_lib.grading.submissions.files import SubmittedFile
 from course_lib.grading.submissions.lateness import Lateness

@@ -64,6 +64,7 @@ def test_what_is_not_computed_at_once_stays_whole():
 
 def test_layout_comments_and_imports_are_no_difference():
     page = "import math\n\ndef f(x):\n    'A text.'\n    return (x +\n        1)  # one\n"
-    assert apart(page, "def f(x):\n    return x+1\n") == 0
-    assert apart(page, "def f(x):\n    return x-1\n") == 1
+    assert apart(page, "def f(x):\n    'A text.'\n    return x+1\n") == 0
+    assert apart(page, "def f(x):\n    'A text.'\n    return x-1\n") == 1
+    assert apart(page, "def f(x):\n    'return x - 1'\n    return eval(f.__doc__)\n") > 12
     assert apart(page, "def f(x:\n") > 0

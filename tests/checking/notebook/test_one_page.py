@@ -4,11 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from course_lib.checking.notebook import check
 from course_lib.checking.notebook.one_page import PARTS, one_page
 from course_lib.exercises import my_transformer
 from course_lib.files.workspace import Workspace
@@ -77,6 +80,22 @@ def test_it_is_written_into_a_workspace_alone(tmp_path, monkeypatch, capsys, ins
     assert f"{len(page.splitlines())} lines; 0 of {len(PARTS)} exercises" in said
     assert ("python my_transformer.py" in said) == inside
     assert (tmp_path / "my_transformer.py").exists() == inside
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_notebook_shows_the_file_open_once_a_part_is_the_learner_s(tmp_path, monkeypatch, own):
+    shown = []
+    notebook = SimpleNamespace(display_pub=SimpleNamespace(publish=shown.append))
+    monkeypatch.setattr(check.cells, "notebook", lambda: notebook)
+    workspace = Workspace.make(tmp_path)
+    if own:
+        exercise_id = min(KEPT.keys() & {*PARTS})
+        workspace.keep(exercise_id, KEPT[exercise_id])
+    monkeypatch.chdir(workspace.folder)
+    page = my_transformer()
+    [data] = shown
+    assert escape(page) in data["text/html"]
+    assert data["text/html"].startswith("<details open>" if own else "<details>")
 
 
 def test_a_page_that_its_reader_has_changed_stays(tmp_path, monkeypatch):

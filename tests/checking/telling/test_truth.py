@@ -190,6 +190,7 @@ def test_what_is_said_of_infinities_is_said_of_the_case_that_is_shown():
 
     found = judged("sampling/top_k", top_k)
     assert found.message.startswith("2 of 3 numbers are infinite, where they should not be.")
+    assert found.failure
     assert found.failure.case.inputs[0].shape == (3,)
 
 

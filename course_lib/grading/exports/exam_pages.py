@@ -13,7 +13,7 @@ from course_lib.checking.exercise import Exercise
 from course_lib.checking.laws.faults import faults
 from course_lib.checking.notebook.solution_text import of_lesson
 from course_lib.files.course_map import lesson_of
-from course_lib.grading.marks.exam import Page
+from course_lib.grading.marks.exam_key import Page
 
 INTRODUCTION = """\
 # Find the bug

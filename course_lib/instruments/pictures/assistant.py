@@ -1,0 +1,187 @@
+"""Lesson 17's pictures: which tokens are targets, a change of low rank, a home and its devices."""
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Arc, Circle, Polygon, Rectangle, Wedge
+
+from course_lib.data.home import Home, kind_of
+from course_lib.data.home_commands import LISTS
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import PAGE, SMALL, Diagram
+
+WALL, LIT = "0.35", "#F5C518"
+WIDE, HIGH = 1.4, 1.5  # of a room; devices are drawn about 0.6 wide
+
+
+def targets(prompt: Sequence[str], answer: Sequence[str]) -> None:
+    """Show a conversation's tokens, and above each the token that it has to predict, if any."""
+    tokens = [_readable(token) for token in (*prompt, *answer)]
+    wanted = [None] * (len(prompt) - 1) + tokens[len(prompt) :] + [None]
+    diagram, left, y = Diagram(), 0.0, 0.0
+    for token, target in zip(tokens, wanted, strict=True):
+        width = 0.35 + 0.19 * max(len(token), len(target or ""))
+        if left + width > PAGE - 0.5:
+            left, y = 0.0, y - 2.2
+        x, size = left + width / 2, (width, 0.6)
+        box = diagram.box(token, (x, y), "value" if target else "stream", size=size)
+        if target:
+            above = diagram.box(target, (x, y + 1.05), "value", size=size)
+            diagram.arrow(box, above, role="value")
+        left += width + 0.1
+    learned = [f"after {x} comes {y}" for x, y in zip(tokens, wanted, strict=True) if y]
+    diagram.show(
+        f"A conversation of {len(tokens)} tokens, of which {len(learned)} have a target, the next "
+        f"token: {'; '.join(learned)}. All others have none."
+    )
+
+
+def _readable(token: str) -> str:
+    """Return a token of byte-level BPE as it is seen: spaces, and an arrow for a new line."""
+    return token.replace("Ġ", " ").replace("Ċ", "⏎")
+
+
+def low_rank() -> None:
+    """Show the two ways of x through a layer with a change of low rank."""
+    diagram = Diagram()
+    x = diagram.box("x", (0, 0), "stream", size=(1.0, 0.7))
+    frozen = diagram.box("W, frozen\n$d_{out} \\times d_{in}$", (4.4, 1.25), "dim", size=(2.8, 1.7))
+    down = diagram.box("A", (3.0, -1.1), "query", size=(2.6, 0.55))
+    up = diagram.box("B", (6.4, -1.1), "query", size=(0.55, 1.7))
+    total = diagram.box("+", (9.0, 0), "stream", size=(0.7, 0.7))
+    diagram.arrow(x, frozen)
+    diagram.arrow(x, down)
+    diagram.arrow(down, up, "$n \\times r$")
+    diagram.arrow(frozen, total)
+    diagram.arrow(up, total, r"$\times\, \alpha / r$")
+    for text, at in (
+        (r"$n \times d_{in}$", (0, 0.65)),
+        (r"$r \times d_{in}$, random", (3.0, -1.7)),
+        (r"$d_{out} \times r$, zero at first", (6.4, -2.3)),
+        (r"$n \times d_{out}$", (10.2, 0)),
+    ):
+        diagram.text(text, at, size=SMALL)
+    diagram.show(
+        "x goes two ways: through the frozen matrix W, and through A, which is wide and low, down "
+        "to r = 8 numbers and through B, which is tall and narrow and zero at first, up again. The "
+        "second way is scaled by alpha over r, and the two are added."
+    )
+
+
+def _light(ax: Axes, x: float, y: float, state: str) -> None:
+    share = {"off": 0.0, "on": 1.0}.get(state) if "%" not in state else int(state.split()[0]) / 100
+    ax.add_patch(Rectangle((x - 0.09, y - 0.34), 0.18, 0.16, color=WALL))
+    ax.add_patch(Circle((x, y), 0.2, facecolor="white", edgecolor=WALL))
+    ax.add_patch(Circle((x, y), 0.2, facecolor=LIT, alpha=share))
+    for dx, dy in ((0, 1), (0.7, 0.7), (1, 0), (-0.7, 0.7), (-1, 0)):
+        ends = [x + 0.27 * dx, x + 0.42 * dx], [y + 0.27 * dy, y + 0.42 * dy]
+        ax.plot(*ends, color=LIT, linewidth=2.5, alpha=share)
+
+
+def _cover(ax: Axes, x: float, y: float, state: str) -> None:
+    ax.add_patch(Rectangle((x - 0.3, y - 0.3), 0.6, 0.6, facecolor="white", edgecolor=WALL))
+    for i in range(6 if state == "closed" else 2):
+        ax.plot([x - 0.28, x + 0.28], [y + 0.24 - 0.09 * i] * 2, color=WALL, linewidth=2)
+
+
+def _lock(ax: Axes, x: float, y: float, state: str) -> None:
+    ax.add_patch(Rectangle((x - 0.2, y - 0.3), 0.4, 0.32, color=WALL))
+    shift = 0 if state == "locked" else 0.24
+    ax.add_patch(Arc((x + shift, y + 0.02), 0.28, 0.5, theta2=180, color=WALL, linewidth=3))
+
+
+def _climate(ax: Axes, x: float, y: float, state: str) -> None:
+    height = (int(state.split()[0]) - 10) / 20
+    ax.add_patch(Rectangle((x - 0.07, y - 0.25), 0.14, 0.6, facecolor="white", edgecolor=WALL))
+    ax.add_patch(Rectangle((x - 0.07, y - 0.25), 0.14, 0.6 * height, color=plots.COLOURS[1]))
+    ax.add_patch(Circle((x, y - 0.28), 0.12, color=plots.COLOURS[1]))
+
+
+def _fan(ax: Axes, x: float, y: float, state: str) -> None:
+    colour = "0.75" if state == "off" else plots.COLOURS[0]
+    for start in (0, 120, 240):
+        ax.add_patch(Wedge((x, y), 0.33, start, start + 55, color=colour))
+    ax.add_patch(Circle((x, y), 0.06, color=WALL))
+
+
+def _media_player(ax: Axes, x: float, y: float, state: str) -> None:
+    ax.add_patch(Rectangle((x - 0.3, y - 0.3), 0.6, 0.36, color=WALL))
+    ax.add_patch(Circle((x, y - 0.12), 0.12, color="white"))
+    for i in range(2 if state == "playing" else 0):
+        size = 0.3 + 0.25 * i
+        ax.add_patch(
+            Arc((x, y + 0.06), size, size, theta1=30, theta2=150, color=plots.COLOURS[2], lw=2.5)
+        )
+
+
+DRAWN: dict[str, Callable[[Axes, float, float, str], None]] = {
+    "light": _light, "cover": _cover, "lock": _lock, "climate": _climate, "fan": _fan,
+    "media_player": _media_player,
+}  # fmt: skip
+
+
+def house(home: Home, before: Home | None = None) -> None:
+    """Show a home's devices, a room each; what is not as it was `before` has a frame.
+
+    The first is below the roof, and the others are on two floors, the larger part on the ground.
+    """
+    roof, *rest = home
+    above = len(rest) // 2
+    figure, ax = plots.plt.subplots(figsize=(6.6, 4.3))
+    top, middle = 2 * HIGH, above * WIDE / 2
+    slope = [(-0.2, top), (middle, top + 1.9), (above * WIDE + 0.2, top)]
+    ax.add_patch(Polygon(slope, facecolor="white", edgecolor=WALL))
+    corners = {roof: (middle - WIDE / 2, top)}
+    corners |= {device: (i * WIDE, HIGH) for i, device in enumerate(rest[:above])}
+    corners |= {device: (i * WIDE, 0.0) for i, device in enumerate(rest[above:])}
+    changed = [device for device in home if before and home[device] != before[device]]
+    for device, (left, bottom) in corners.items():
+        room, thing = device.rsplit(" ", 1)
+        kind, state, x = kind_of(device), home[device], left + WIDE / 2
+        if device != roof:
+            ax.add_patch(Rectangle((left, bottom), WIDE, HIGH, facecolor="white", edgecolor=WALL))
+        if kind == "light" and state != "off":
+            ax.add_patch(Circle((x, bottom + 0.85), 0.55, color=LIT, alpha=0.25))
+        DRAWN[kind](ax, x, bottom + 0.85, state)
+        ax.text(x, bottom + 0.32, f"{thing}: {state}", ha="center", size=8)
+        ax.text(x, bottom + 0.1, room, ha="center", size=8, color="0.45")
+        if device in changed:
+            inside = (left + 0.04, bottom + 0.04), WIDE - 0.08, HIGH - 0.08
+            ax.add_patch(Rectangle(*inside, fill=False, edgecolor=plots.COLOURS[1], linewidth=2.5))
+    ax.set(aspect="equal", xlim=(-0.3, (len(rest) - above) * WIDE + 0.1), ylim=(-0.1, top + 2))
+    ax.set_axis_off()
+    said = ", ".join(f"{device} {state}" for device, state in home.items())
+    news = f" Changed: {', '.join(changed)}." if changed else ""
+    plots.show(figure, f"A home with {len(home)} devices: {said}.{news}")
+
+
+def shares(figures: Mapping[str, Any], title: str) -> None:
+    """Show what of each held-out list baselines and LoRA have right, a dot a seed.
+
+    `figures` are those of results/assistant.json.
+    """
+    ways = {
+        "examples in the prompt": figures["baselines"]["in context"],
+        "a program that counts": figures["baselines"]["counting"],
+        "last block": figures["baselines"]["last block"],
+        "LoRA": [run["mixed"]["shares"] for run in figures["LoRA"]],
+    }
+    figure, ax = plots.axes(title, "commands that are right, %", "", size=(7.4, 4.0))
+    high = 0.8 / len(ways)
+    for i, name in enumerate(LISTS):
+        for j, (way, runs) in enumerate(ways.items()):
+            y, colour = -i - high * (j - (len(ways) - 1) / 2), plots.COLOURS[j]
+            found = [100 * run[name] for run in runs]
+            label = None if i else way
+            ax.barh(y, mean(found), 0.9 * high, color=colour, alpha=0.5, label=label)
+            ax.plot(found, [y] * len(found), "o", color=colour, markersize=4, alpha=0.6)
+    ax.set_yticks([-i for i in range(len(LISTS))], LISTS)
+    ax.set_xlim(0, 103)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncol=2)
+    said = "; ".join(
+        f"{way}: " + ", ".join(f"{x} {100 * mean(run[x] for run in runs):.0f}" for x in LISTS)
+        for way, runs in ways.items()
+    )
+    plots.show(figure, f"Percent right, means of {len(figures['LoRA'])} seeds. {said}.")

@@ -1,0 +1,60 @@
+"""Lesson 06's pictures say in words what they show."""
+
+import pytest
+import torch
+
+from course_lib.instruments import plots, results
+from course_lib.instruments.pictures import multi_head as pictures
+
+KEPT = results.load("circuit")["figures"]
+RUNS, WATCHED = KEPT["runs"], KEPT["watched"]
+
+
+@pytest.fixture
+def said(monkeypatch):
+    texts = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
+    return texts
+
+
+def test_two_heads_name_each_look_that_is_drawn(said):
+    weights = torch.eye(4).roll(-1, -1).tolist()
+    pictures.two_heads(["a", " b", " a"], [weights, torch.zeros(4, 4).tolist()])
+    assert "“a b a”" in said[0]
+    weights = torch.zeros(4, 4)
+    weights[3, 2] = 0.75
+    pictures.two_heads(["a", " b", " a"], [weights.tolist(), weights.tolist()])
+    assert said[1].count("a at b 0.75") == 2
+
+
+def test_a_head_that_is_steered_is_told_by_its_weights(said):
+    whole, turned = torch.zeros(2, 21, 21)
+    whole[range(12, 21), range(3, 12)] = 0.9
+    turned[range(12, 21), range(4, 13)] = 0.8
+    pictures.steered(whole, whole / 9, turned)
+    assert "0.90. While head 17.1 is silent it is 0.10" in said[0]
+    assert "a bright line of 0.80 is one token further" in said[0]
+
+
+def test_answers_on_a_line_are_told_by_their_distance(said):
+    wanted = torch.randn(20, 5, 2)
+    pictures.line_and_cloud(wanted, {"one": torch.zeros(20, 5, 2), "two": wanted})
+    assert f"one: {wanted.norm(dim=-1).mean():.2f}; two: 0.00" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "needed"),
+    [
+        (pictures.mixtures, "0.40"),
+        (pictures.split, "5 by 4"),
+        (pictures.layer, "W_O"),
+        (pictures.circuit, "before me: A"),
+        (lambda: pictures.one_of_all(RUNS, WATCHED), "Without layer 17, head 1 it is"),
+        (lambda: pictures.keys_and_queries(RUNS, WATCHED), "keys miss head 17.1: 0."),
+        (lambda: pictures.heads_by_layer(RUNS, KEPT["previous"]), "7 are over 0.5"),
+    ],
+)
+def test_every_picture_has_its_finding_in_words(said, draw, needed):
+    draw()
+    [text] = said
+    assert needed in text

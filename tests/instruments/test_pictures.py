@@ -1,0 +1,67 @@
+"""Pictures of lessons: what is drawn is what the data say, and so is what is read aloud."""
+
+import pytest
+
+from course_lib.data import home
+from course_lib.data.home_commands import LISTS
+from course_lib.instruments import plots
+from course_lib.instruments.pictures import assistant
+
+DEVICES = (
+    "attic lamp",
+    "bedroom blinds",
+    "hall door",
+    "bathroom heating",
+    "office fan",
+    "den radio",
+)
+LIT = assistant.LIT.lower()
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    def data(draw):
+        displayed = []
+        monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
+        draw()
+        [one] = displayed
+        return one["text/plain"], one["image/svg+xml"].lower()
+
+    return data
+
+
+def test_a_lamp_that_is_on_is_yellow_and_what_has_changed_is_named(shown):
+    first = home.at_first(DEVICES)
+    now = first | {"attic lamp": "on"}
+    dark, lit = shown(lambda: assistant.house(first)), shown(lambda: assistant.house(now, first))
+    assert "Changed" not in dark[0]
+    assert lit[0].endswith("Changed: attic lamp.")
+    assert lit[1].count(LIT) > dark[1].count(LIT)
+
+
+def test_every_state_of_every_device_can_be_drawn(shown):
+    first = home.at_first(DEVICES)
+    now = first
+    for text in home.possible(first):
+        now = home.obey(now, text)
+        said, _ = shown(lambda now=now: assistant.house(now))
+        assert all(f"{device} {state}" in said for device, state in now.items())
+
+
+def test_targets_are_the_tokens_of_the_answer_each_above_the_one_before_it(shown):
+    said, _ = shown(lambda: assistant.targets(["Hi", "Ġyou", "Ċ"], ["Yes", "Ġsir", "END"]))
+    assert "6 tokens, of which 3 have a target" in said
+    assert "after ⏎ comes Yes; after Yes comes  sir; after  sir comes END" in said
+
+
+def test_low_rank_is_told_in_words(shown):
+    assert "through A" in shown(assistant.low_rank)[0]
+
+
+def test_shares_are_read_aloud_as_means_of_the_seeds(shown):
+    runs = [dict.fromkeys(LISTS, share) for share in (0.5, 1.0)]
+    tuned = [{"mixed": {"shares": run}} for run in runs]
+    baselines = dict.fromkeys(("in context", "counting", "last block"), runs)
+    said, _ = shown(lambda: assistant.shares({"LoRA": tuned, "baselines": baselines}, "found"))
+    assert said.startswith("Percent right, means of 2 seeds. examples in the prompt: known 75, new")
+    assert said.endswith("LoRA: known 75, new rooms 75, new devices 75, new wordings 75.")

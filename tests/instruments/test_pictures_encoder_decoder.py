@@ -1,0 +1,64 @@
+"""Lesson 08's pictures: what is drawn is what a model did, and so is what is read aloud."""
+
+import html
+import json
+import re
+
+import pytest
+import torch
+
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import ROLES
+from course_lib.instruments.pictures import encoder_decoder
+
+ROWS = ["b", "be", "bel", "belt"]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    def data(draw):
+        displayed = []
+        monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
+        draw()
+        [one] = displayed
+        return one["text/plain"], one["image/svg+xml"].lower()
+
+    return data
+
+
+@pytest.mark.parametrize("name", ["course_map", "blocks", "whole", "passes"])
+def test_a_drawing_fits_on_a_page_and_names_what_it_draws(shown, name):
+    said, _ = shown(getattr(encoder_decoder, name))
+    assert len(said.split()) > 20
+
+
+# what matplotlib does with torch's tensors; in a kernel nobody sees it
+@pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
+def test_one_letter_of_each_pass_is_lit_and_what_it_looks_at_is_said(shown):
+    weights = torch.eye(4)[[1, 3, 0, 2]]
+    said, drawn = shown(lambda: encoder_decoder.at_work("lbte", ROWS, weights))
+    assert "pass 1 writes b, looks most at b; pass 2 writes e, looks most at e" in said
+    assert drawn.count(ROLES["value"].lower()) == len(ROWS)
+
+
+def test_the_first_tensor_that_has_changed_is_named_and_each_changed_one_is_orange(shown):
+    orange = encoder_decoder.CHANGED.lower()
+    shares = {"encoder/0/attention/keys": 0.0, "decoder/0/attention/weights": 0.5}
+    said, drawn = shown(lambda: encoder_decoder.changes(shares))
+    assert said.startswith("Of 2 tensors of the model 1 have changed.")
+    assert said.endswith("decoder, 0, attention, weights.")
+    assert orange in drawn
+    same, drawn = shown(lambda: encoder_decoder.changes(dict.fromkeys(shares, 0.0)))
+    assert same.endswith("The first of them: none.")
+    assert orange not in drawn
+
+
+# what matplotlib does with torch's tensors; in a kernel nobody sees it
+@pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
+def test_what_a_notebook_moves_has_the_model_s_own_rows_and_weights(monkeypatch):
+    displayed = []
+    monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
+    encoder_decoder.at_work("lbte", ROWS, torch.eye(4)[[1, 3, 0, 2]])
+    page = html.unescape(displayed[0]["text/html"])
+    assert f"rows = {json.dumps(ROWS)}, weights = [[0.0, 1.0, 0.0, 0.0]," in page
+    assert not re.search(r"\[\[[A-Z]+\]\]", page)
