@@ -499,7 +499,7 @@ print({x: round(score, 1) for x, score in zip(tries, liked.tolist())})
 reveal(guess, int(liked.argmin()) + 1)
 
 # %% [markdown]
-# *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. A model that is trained on this reward is paid for that: **reward hacking**. What is rewarded gets likelier, whatever was meant. The learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
+# *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. A model that is trained on this reward is paid for it: **reward hacking**. What is rewarded gets likelier, whatever was meant. The learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
 #
 # A program can be cheated too, or be too sharp. Of the 160 answers before training none has fewer than eight tokens: a reward for five at most would be 0 for all, and every advantage 0.
 
