@@ -520,7 +520,7 @@ reveal(guess, int(liked.argmin()) + 1)
 # %% [markdown]
 # 1. So the best model is $\pi^*$, and it *says* its reward: $r = \beta \log (\pi / \pi_0) + \beta \log Z$.
 # 2. Bradley and Terry need only a difference of rewards, in which $Z$ cancels.
-# 3. What is left is `preference_loss` with $\beta \log (\pi / \pi_0)$ in place of a reward: lesson 17's `dpo_loss`.
+# 3. What is left is `preference_loss` with $\beta \log (\pi / \pi_0)$ in place of a reward: `dpo_loss`, which [an exploration](explorations/17_preferences.ipynb) builds.
 #
 # No reward model, no drawing while it learns: pairs are enough. Ours are right against wrong, as equal in length as there are, each judged by the program.
 
