@@ -27,7 +27,7 @@ policy = diagram.box("model", (3.2, 0), "query", size=(1.8, 0.9))
 for i, (word, right) in enumerate((("cold", 1), ("warm", 0), ("cold", 1), ("heat is …", 0))):
     y = 1.5 - i
     answer = diagram.box(word, (6.4, y), "value", size=(1.9, 0.7))
-    diagram.arrow(policy, answer)
+    diagram.arrow((4.1, 0), (5.45, y), via=[(4.8, 0), (4.8, y)])
     reward = diagram.box(f"{right}", (8.9, y), "key" if right else "dim", size=(0.7, 0.7))
     diagram.arrow(answer, reward)
     sign = "likelier" if right else "less likely"
@@ -460,15 +460,15 @@ for x in own:
         scores = head(last_states([(x["asked"], text) for text in x["texts"]]))[:, 0]
     liked.append([x["right"][int(scores[:k].argmax())] for k in range(1, 9)])
 best = [100 * sum(column) / len(own) for column in zip(*liked)]
-perfect = [share(before, "learned kinds", k) for k in range(1, 9)]
+perfect = [100 * sum(any(x["right"][:k]) for x in own) / len(own) for k in range(1, 9)]
 figure, ax = plots.axes(
-    "Of eight answers, a reward model chooses a right one twice as often as chance",
+    "Of eight answers, a reward model chooses a right one more often than chance",
     "answers drawn, k", "the chosen answer is right, %",
 )  # fmt: skip
 for line, colour, name in (
-    (perfect, plots.COLOURS[2], "chosen by the program: pass@k"),
+    (perfect, plots.COLOURS[2], "chosen by the program"),
     (best, plots.COLOURS[0], "chosen by the reward model"),
-    ([perfect[0]] * 8, "0.6", "any one answer"),
+    ([perfect[0]] * 8, "0.6", "the first answer"),
 ):
     ax.plot(range(1, 9), line, color=colour)
     ax.text(8.1, line[-1], name, color=colour, size="small", va="center")
@@ -478,10 +478,12 @@ told = [f"{name}: {', '.join(f'{x:.0f}' for x in line)}" for name, line in
 plots.show(figure, f"Percent right for one to eight answers. {'; '.join(told)}.")
 ended = [x["right"][x["ended"].index(True)] if True in x["ended"] else 0 for x in own]
 print(f"by the program {perfect[-1]:.0f} %, by the reward model {best[-1]:.0f} %,", end=" ")
-print(f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, any one {perfect[0]:.0f} %")
+print(
+    f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, the first {perfect[0]:.0f} %"
+)
 
 # %% [markdown]
-# It doubles what one answer gets. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign.
+# It gets far more than one answer does. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign.
 #
 # ### Cheat it
 #
