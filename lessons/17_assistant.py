@@ -310,7 +310,7 @@ training.expect("a general question gets an answer again", "{" not in answer, an
 pictures.house(now, first)
 
 # %% [markdown]
-# It answers again. A second try is a whole command now, but often with the same wrong name: sixty refusals teach the form, and not to look. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
+# It answers again. A second try is a whole command now, but often has the same wrong name. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
 #
 # ## Write only what the home can do
 #
