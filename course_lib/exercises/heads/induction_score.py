@@ -12,12 +12,6 @@ exercise = Exercise(
     title="A score for induction heads",
     minutes=7,
     difficulty=2,
-    clauses={
-        "the keys right after those earlier copies": "on_the_copies",
-        "averaged over the queries that have any": "of_all_rows",
-        "0 where none has": "one token, which cannot return",
-        "`weights` are causal": GIVEN,
-    },
     hints=(
         "Write down a text of four tokens in which one occurs twice, and draw its square of "
         "queries and keys. In which row is there a target, and in which column?",
