@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from course_lib.data import home, home_commands, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, results, training
-from course_lib.instruments.pictures import assistant as pictures
+from course_lib.instruments.pictures import tool_use as pictures
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
@@ -270,11 +270,11 @@ print(answer, "The capital of Norway is" + begun, sep="\n")
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. What is lost is the *form* of answering: **catastrophic forgetting** at its mildest.
+# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
 #
 # ## Teach it to try again, and to remember
 #
-# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Both are read, and no targets: nobody should learn to make the mistake.
+# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Both are read, and no targets: nobody should learn the mistake.
 
 # %%
 command = commands["learning"][0]
@@ -310,11 +310,11 @@ training.expect("a general question gets an answer again", "{" not in answer, an
 pictures.house(now, first)
 
 # %% [markdown]
-# It answers again, and after a refusal it may choose another name, where it only repeated itself before. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
+# It answers again. A second try is a whole command now, but often with the same wrong name: sixty refusals teach the form, and not to look. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
 #
 # ## Write only what the home can do
 #
-# A refusal costs a second answer. Better is a model that *cannot* write a wrong name. At each step it scores all 49,152 tokens, and we choose. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
+# A refusal costs a second answer. Better is a model that *cannot* write a wrong name. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
 
 # %% [markdown]
 # Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.

@@ -5,7 +5,7 @@
 #
 # In lesson 17 each example came with the answer to write. Often nobody has written it, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
 #
-# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and you have seen it cheat.
+# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and you have cheated a reward.
 
 # %%
 import random
@@ -27,7 +27,7 @@ policy = diagram.box("model", (3.2, 0), "query", size=(1.8, 0.9))
 for i, (word, right) in enumerate((("cold", 1), ("warm", 0), ("cold", 1), ("heat is …", 0))):
     y = 1.5 - i
     answer = diagram.box(word, (6.4, y), "value", size=(1.9, 0.7))
-    diagram.arrow(policy, answer)
+    diagram.arrow((4.1, 0), (5.45, y), via=[(4.8, 0), (4.8, y)])
     reward = diagram.box(f"{right}", (8.9, y), "key" if right else "dim", size=(0.7, 0.7))
     diagram.arrow(answer, reward)
     sign = "likelier" if right else "less likely"
@@ -400,45 +400,6 @@ for name in ("before", "rewarded alone", "GRPO"):
 
 # %% [markdown]
 # And the form is learned where it was practised. A new capital, a new plural: yes. A sum: hardly. **Transfer** reaches as far as the kinds that were rewarded.
-#
-# ## Reward what you can count
-#
-# The program decides what is learned. Let it count: a reward of $1 - tokens / 10$, so that short answers are good answers. **After eight steps of that, how many tokens will an answer have, its end included?**
-
-# %%
-guess = None  # tokens, on average
-
-
-# %% tags=["training"]
-def short(text, tokens, word):
-    return 1 - answer_tokens(tokens, STOP).sum().item() / 10
-
-
-begin_again()
-seen = []
-history = training.train(
-    model, batches(short, seen), loss, steps=8, learning_rate=0.002, seconds=70
-)
-
-# %% tags=["training", "hide-input"]
-draw = torch.Generator().manual_seed(SEED)
-lengths, right = [], []
-for x in some[:4]:
-    _, drawn, texts = answers([x], draw)
-    lengths += answer_tokens(drawn, STOP).sum(1).tolist()
-    right += [reward(*pair, x.word) for pair in zip(texts, drawn)]
-    print(f"{x.asked:42} {texts[:3]}")
-print(f"{sum(right) / len(right):.0%} right, {sum(lengths) / len(lengths):.1f} tokens")
-reveal(guess, round(sum(lengths) / len(lengths), 1))
-
-# %% tags=["training", "hide-input"]
-claim = "the reward for being short rises"
-training.expect(claim, seen[-1][0] > seen[0][0] + 0.1, [seen[0][0], seen[-1][0]], model)
-
-# %% [markdown]
-# The reward rises, and the answers are worth little. That is **reward hacking**: the model has found what the program counts, and the program does not count what we want. Nothing is broken: the training does what it did before. Read the answers, not the curve.
-#
-# A reward can also be too sharp. Of the 160 answers before training none has fewer than eight tokens. A reward of 1 for five tokens at most would be 0 for all of them, every advantage would be 0, and nothing would be learned.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -499,15 +460,15 @@ for x in own:
         scores = head(last_states([(x["asked"], text) for text in x["texts"]]))[:, 0]
     liked.append([x["right"][int(scores[:k].argmax())] for k in range(1, 9)])
 best = [100 * sum(column) / len(own) for column in zip(*liked)]
-perfect = [share(before, "learned kinds", k) for k in range(1, 9)]
+perfect = [100 * sum(any(x["right"][:k]) for x in own) / len(own) for k in range(1, 9)]
 figure, ax = plots.axes(
-    "Of eight answers, a reward model chooses a right one twice as often as chance",
+    "Of eight answers, a reward model chooses a right one more often than chance",
     "answers drawn, k", "the chosen answer is right, %",
 )  # fmt: skip
 for line, colour, name in (
-    (perfect, plots.COLOURS[2], "chosen by the program: pass@k"),
+    (perfect, plots.COLOURS[2], "chosen by the program"),
     (best, plots.COLOURS[0], "chosen by the reward model"),
-    ([perfect[0]] * 8, "0.6", "any one answer"),
+    ([perfect[0]] * 8, "0.6", "the first answer"),
 ):
     ax.plot(range(1, 9), line, color=colour)
     ax.text(8.1, line[-1], name, color=colour, size="small", va="center")
@@ -517,10 +478,32 @@ told = [f"{name}: {', '.join(f'{x:.0f}' for x in line)}" for name, line in
 plots.show(figure, f"Percent right for one to eight answers. {'; '.join(told)}.")
 ended = [x["right"][x["ended"].index(True)] if True in x["ended"] else 0 for x in own]
 print(f"by the program {perfect[-1]:.0f} %, by the reward model {best[-1]:.0f} %,", end=" ")
-print(f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, any one {perfect[0]:.0f} %")
+print(
+    f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, the first {perfect[0]:.0f} %"
+)
 
 # %% [markdown]
-# It doubles what one answer gets. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign. Press on, with more answers to choose from or by training against it, and sign and truth part: the learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023). That is **over-optimization**.
+# It gets far more than one answer does. But taking the *first that ends* does better still: here nearly every answer that ends is right, so ending is a *sign* of being right, and the reward model has learned the sign.
+#
+# ### Cheat it
+#
+# Below are four answers to *What is the capital of Norway?*, of which two say *Oslo*. **Which one does the reward model like least: the first, second, third or fourth?**
+
+# %%
+guess = None  # 1, 2, 3 or 4
+
+# %%
+tries = ["is Oslo.", "is Oslo. Oslo is a", "is Paris.", "is a banana."]
+asked = "What is the capital of Norway?"
+with torch.no_grad():
+    liked = head(last_states([(asked, f"The capital of Norway {x}") for x in tries]))[:, 0]
+print({x: round(score, 1) for x, score in zip(tries, liked.tolist())})
+reveal(guess, int(liked.argmin()) + 1)
+
+# %% [markdown]
+# *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. A model that is trained on this reward is paid for it: **reward hacking**. What is rewarded gets likelier, whatever was meant. The learned reward goes on rising while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
+#
+# A program can be cheated too, or be too sharp. Of the 160 answers before training none has fewer than eight tokens: a reward for five at most would be 0 for all, and every advantage 0.
 
 # %% [markdown]
 # ## Without drawing
@@ -539,7 +522,7 @@ print(f"the first answer that ends {100 * sum(ended) / len(own):.0f} %, any one 
 # %% [markdown]
 # 1. So the best model is $\pi^*$, and it *says* its reward: $r = \beta \log (\pi / \pi_0) + \beta \log Z$.
 # 2. Bradley and Terry need only a difference of rewards, in which $Z$ cancels.
-# 3. What is left is `preference_loss` with $\beta \log (\pi / \pi_0)$ in place of a reward: lesson 17's `dpo_loss`.
+# 3. What is left is `preference_loss` with $\beta \log (\pi / \pi_0)$ in place of a reward: `dpo_loss`, which [an exploration](explorations/17_preferences.ipynb) builds.
 #
 # No reward model, no drawing while it learns: pairs are enough. Ours are right against wrong, as equal in length as there are, each judged by the program.
 

@@ -117,7 +117,7 @@ told = "; ".join(f"answer {i}: {a:.2f}, {b:.2f}, {c:.2f}" for i, (a, b, c) in en
 plots.show(figure, f"Probabilities of four answers before, learned, and best: {told}.")
 
 # %% [markdown]
-# It does. The answer that was rarest is now a large part of what the model says, and one that was common and poor is not gone: $\beta$ says how far the model may go.
+# It does: $\beta$ says how far the model may go.
 #
 # The guarantee holds for a table of answers with all pairs compared. A network shares its parameters between answers, and sees few pairs. The loss knows only a *difference* of two log probabilities: both may fall, the worse one faster, and the loss still falls (**likelihood displacement**, Razin et al. 2025). So watch the better answers' own log probability while you train, or add it to the loss (Pang et al. 2024). What over-optimization costs in larger models, Rafailov et al. 2024 measure.
 

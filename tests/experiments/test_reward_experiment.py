@@ -16,7 +16,7 @@ def test_before_training_a_fifth_of_the_answers_is_rewarded_and_asking_brings_a_
 
 
 @pytest.mark.parametrize("after", RUNS)
-def test_with_each_seed_four_fifths_of_the_learned_kinds_are_rewarded_and_the_others_stay_near_5(after):
+def test_with_each_seed_four_fifths_of_the_learned_kinds_are_rewarded_and_few_others(after):
     assert share(after, LEARNED_KINDS) >= 0.8
     assert share(after, OTHER_KINDS) < 0.12
 

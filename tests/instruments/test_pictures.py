@@ -5,7 +5,7 @@ import pytest
 from course_lib.data import home
 from course_lib.data.home_commands import LISTS
 from course_lib.instruments import plots
-from course_lib.instruments.pictures import assistant
+from course_lib.instruments.pictures import tool_use
 
 DEVICES = (
     "attic lamp",
@@ -15,7 +15,7 @@ DEVICES = (
     "office fan",
     "den radio",
 )
-LIT = assistant.LIT.lower()
+LIT = tool_use.LIT.lower()
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def shown(monkeypatch):
 def test_a_lamp_that_is_on_is_yellow_and_what_has_changed_is_named(shown):
     first = home.at_first(DEVICES)
     now = first | {"attic lamp": "on"}
-    dark, lit = shown(lambda: assistant.house(first)), shown(lambda: assistant.house(now, first))
+    dark, lit = shown(lambda: tool_use.house(first)), shown(lambda: tool_use.house(now, first))
     assert "Changed" not in dark[0]
     assert lit[0].endswith("Changed: attic lamp.")
     assert lit[1].count(LIT) > dark[1].count(LIT)
@@ -44,24 +44,24 @@ def test_every_state_of_every_device_can_be_drawn(shown):
     now = first
     for text in home.possible(first):
         now = home.obey(now, text)
-        said, _ = shown(lambda now=now: assistant.house(now))
+        said, _ = shown(lambda now=now: tool_use.house(now))
         assert all(f"{device} {state}" in said for device, state in now.items())
 
 
 def test_targets_are_the_tokens_of_the_answer_each_above_the_one_before_it(shown):
-    said, _ = shown(lambda: assistant.targets(["Hi", "Ġyou", "Ċ"], ["Yes", "Ġsir", "END"]))
+    said, _ = shown(lambda: tool_use.targets(["Hi", "Ġyou", "Ċ"], ["Yes", "Ġsir", "END"]))
     assert "6 tokens, of which 3 have a target" in said
     assert "after ⏎ comes Yes; after Yes comes  sir; after  sir comes END" in said
 
 
 def test_low_rank_is_told_in_words(shown):
-    assert "through A" in shown(assistant.low_rank)[0]
+    assert "through A" in shown(tool_use.low_rank)[0]
 
 
 def test_shares_are_read_aloud_as_means_of_the_seeds(shown):
     runs = [dict.fromkeys(LISTS, share) for share in (0.5, 1.0)]
     tuned = [{"mixed": {"shares": run}} for run in runs]
     baselines = dict.fromkeys(("in context", "counting", "last block"), runs)
-    said, _ = shown(lambda: assistant.shares({"LoRA": tuned, "baselines": baselines}, "found"))
+    said, _ = shown(lambda: tool_use.shares({"LoRA": tuned, "baselines": baselines}, "found"))
     assert said.startswith("Percent right, means of 2 seeds. examples in the prompt: known 75, new")
     assert said.endswith("LoRA: known 75, new rooms 75, new devices 75, new wordings 75.")
