@@ -359,14 +359,14 @@ def mended(model, x, there):
 # %% tags=["training"]
 some = commands["new rooms"][:12]
 there = home.at_first(json.loads(x.means)["target"] for x in some)
-found = [mended(model, x, there) for x in tqdm(some, leave=False)]
+found = [mended(model, x, there) for x in some]
 counts = {way: sum(y[way] == x.means for x, y in zip(some, found)) for way in found[0]}
 print("right of 12:", counts)
 claim = "constrained decoding has as many commands right as there are without it, or more"
 training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It need not be the one that was meant. Mending the spelling afterwards is as good while names are few and unlike each other, but what is refused has already cost its tokens.
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It need not be the one that was meant. Taking the nearest name afterwards mends fewer: a bent name may be nearest to another device, and what is refused has already cost its tokens.
 
 # %% [markdown]
 # ## Is it worth it?
