@@ -5,7 +5,7 @@
 #
 # **How do you get from a product of two matrices to a program that translates?** This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. On this page you see where you are going, and pass your first exercise.
 #
-# You need Python, a little PyTorch, matrix products and derivatives. The lessons take about 22 hours in all, one sitting each.
+# You need Python, a little PyTorch, matrix products and derivatives. The lessons take about 23 hours in all, one sitting each.
 
 # %%
 from itertools import pairwise

@@ -219,7 +219,8 @@ def _lasting(output: NotebookNode) -> bool:
     """Tell what still says something once the cell has run: no progress bar, no live widget."""
     if output.output_type == "stream":
         output.text = BAR.sub("", output.text)
-        return bool(output.text)
+        # a bar that takes itself away leaves blanks on its line
+        return bool(output.text.strip(" \r"))
     return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
 
 
