@@ -368,8 +368,8 @@ for ax, of in zip(panels, kinds):
             spoken.append(f"{of}, {name}, pass@{k}: {', '.join(f'{x:.0f}' for x in found)}")
     ax.set_yticks(range(4), arms if ax is panels[0] else [""] * 4)
     ax.set(xlim=(0, 103), ylim=(3.5, -0.5), xlabel="rewarded, %")
-panels[1].text(3, 3.35, "pass@1", color=plots.COLOURS[0], size="small")
-panels[1].text(23, 3.35, "pass@8", color=plots.COLOURS[1], size="small")
+panels[1].text(3, -0.28, "pass@1", color=plots.COLOURS[0], size="small")
+panels[1].text(23, -0.28, "pass@8", color=plots.COLOURS[1], size="small")
 plots.show(figure, f"Percent of questions, a point for each seed. {'; '.join(spoken)}.")
 told = [share(run, "other kinds") for run in arms["GRPO"]]
 reveal(guess, round(sum(told) / len(told)))
@@ -396,7 +396,7 @@ for name in ("before", "rewarded alone", "GRPO"):
 # %% [markdown]
 # Training beats asking. Whether the mean is taken off makes no difference here: half of the answers are right after a few steps, and *more of this* is enough. Not tested: rewards that come rarely.
 #
-# What has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends. The rest is choice: of eight answers one nearly always named the word before, and now most do. Nobody told it a fact.
+# What has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends: a reward that knows no word, and counts tokens alone, brings 73 %. The rest is choice: of eight answers one nearly always named the word before, and now most do. Nobody told it a fact.
 
 # %% [markdown]
 # And the form is learned where it was practised. A new capital, a new plural: yes. A sum: hardly. **Transfer** reaches as far as the kinds that were rewarded.

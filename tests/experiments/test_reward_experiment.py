@@ -21,5 +21,10 @@ def test_with_each_seed_four_fifths_of_the_learned_kinds_are_rewarded_and_few_ot
     assert share(after, OTHER_KINDS) < 0.12
 
 
+def test_a_reward_for_short_answers_alone_brings_most_of_the_gain():
+    [run] = FIGURES["arms"]["short"]
+    assert share(run["after"], LEARNED_KINDS) == pytest.approx(0.73, abs=0.005)
+
+
 def test_before_training_no_answer_has_fewer_than_eight_tokens():
     assert min(length for x in FIGURES["before"] for length in x["lengths"]) == 8
