@@ -394,7 +394,7 @@ for name in ("before", "rewarded alone", "GRPO"):
     print(f"{name:16}{means[0]:11.0f}%{means[1]:7.0f}%{means[2]:7.0f}%")
 
 # %% [markdown]
-# Training beats asking. Whether the mean is taken off makes no difference here: half of the answers are right after a few steps, and *more of this* is enough. Not tested: rewards that come rarely.
+# Training beats asking. Whether the mean is taken off makes no difference: half of the answers are right after a few steps, and *more of this* is enough.
 #
 # What has been learned? Before training two answers in three already named the right word; they went on talking. Most of the gain is the *form* that the reward asks for, a short answer that ends: a reward that knows no word, and counts tokens alone, brings 73 %. The rest is choice: of eight answers one nearly always named the word before, and now most do. Nobody told it a fact.
 
