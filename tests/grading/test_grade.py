@@ -160,7 +160,7 @@ WHAT_ELSE = {
         "no notebook, but lovelaceada_12_345_report.pdf.",
     ),
     "Bob K_13_assignsubmission_file_work.zip": ("Bob K_13", "work.zip. Unpack it into a folder of"),
-    "Bob K_13_assignsubmission_onlinetext_onlinetext.html": ("Bob K_13", "but a text (Bob K_13_assignsub"),
+    "Bob K_13_assignsubmission_onlinetext_onlinetext.html": ("Bob K_13", "but a text (Bob K"),
     "carl/work.zip": ("carl", "There is no notebook, but carl/work.zip. Unpack it"),
     "dora/a.py": ("dora", "There is no notebook, but dora/a.py."),
     "emil.py": ("emil", "There is no notebook, but emil.py."),
