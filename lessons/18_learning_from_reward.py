@@ -312,8 +312,8 @@ history = training.train(
 )
 
 # %% tags=["training", "hide-input"]
-for i in (0, 1, len(seen) // 2, -2, -1):
-    print(f"step {i % len(seen) + 1:2}  reward {seen[i][0]:.2f}  {seen[i][1]}  {seen[i][2]}")
+for i in range(0, len(seen), 2):
+    print(f"step {i + 1:2}  reward {seen[i][0]:.2f}  {seen[i][1]}  {seen[i][2]}")
 figure, ax = plots.axes("The reward of each step's sixteen answers", "step", "mean reward")
 ax.plot(range(1, len(seen) + 1), [x[0] for x in seen], "o-")
 ax.set(ylim=(-0.02, 1.02))
