@@ -387,7 +387,7 @@ reveal(guess, 1 + lines.index(max(lines)))
 pictures.steered(weights[18, 6], silent[18, 6], turned[18, 6])
 
 # %% [markdown]
-# The line moves by one token, and stays as bright: the orange head believes the note. And the model says what that head brings. After *A* it no longer says *B*. It says the token behind *B*:
+# The line moves by one token, and stays as bright: the orange head believes the note. After *A* the model no longer says *B*, but the token behind it:
 
 # %% tags=["once"]
 for name, further in {"B": 1, "the token behind B": 2}.items():
@@ -402,7 +402,7 @@ kept = results.load("circuit")["figures"]
 pictures.one_of_all(kept["runs"], kept["watched"])
 
 # %% [markdown]
-# Two early heads take a third of the scores away. No other head comes near.
+# Two early heads take a third of the scores away.
 
 # %%
 needs()

@@ -5,32 +5,20 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from course_lib.instruments import drawings, plots
+from course_lib.instruments import drawings
 
 
-@pytest.fixture
-def shown(monkeypatch):
-    def data(draw):
-        displayed = []
-        monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
-        draw()
-        [one] = displayed
-        return one
-
-    return data
-
-
-def test_a_drawing_is_vector_graphics_that_carries_its_alternative_text(shown):
+def test_a_drawing_is_vector_graphics_that_carries_its_alternative_text(displayed):
     alt = 'Cross-attention is lit: its keys & values come from the "encoder".'
-    data = shown(lambda: drawings.transformer({"cross-attention"}, alt))
+    data = displayed(lambda: drawings.transformer({"cross-attention"}, alt))
     root = ElementTree.fromstring(data["image/svg+xml"])
     assert (root.get("role"), root.get("aria-label")) == ("img", alt)
     assert data["text/plain"] == alt
 
 
-def test_lab_which_gives_a_drawing_no_text_is_given_an_image_that_has_it(shown):
+def test_lab_which_gives_a_drawing_no_text_is_given_an_image_that_has_it(displayed):
     alt = 'keys & values come from the "encoder"'
-    data = shown(lambda: drawings.transformer({"cross-attention"}, alt))
+    data = displayed(lambda: drawings.transformer({"cross-attention"}, alt))
     image = ElementTree.fromstring(data["text/html"].replace(">", "/>"))
     assert image.get("alt") == alt
     kind, _, encoded = image.get("src").partition(",")
@@ -38,8 +26,8 @@ def test_lab_which_gives_a_drawing_no_text_is_given_an_image_that_has_it(shown):
     assert base64.b64decode(encoded).decode() == data["image/svg+xml"]
 
 
-def test_the_same_drawing_has_the_same_bytes(shown):
-    first, second = (shown(lambda: drawings.transformer({"positions"}, "x")) for _ in range(2))
+def test_the_same_drawing_has_the_same_bytes(displayed):
+    first, second = (displayed(lambda: drawings.transformer({"positions"}, "x")) for _ in range(2))
     assert first == second
 
 
@@ -48,9 +36,9 @@ def test_only_what_the_transformer_has_can_be_lit():
         drawings.transformer({"convolution"}, "x")
 
 
-def test_a_stack_that_is_not_named_stays_grey(shown):
-    both = shown(lambda: drawings.transformer({"positions"}, "x"))
-    one = shown(lambda: drawings.transformer({"positions"}, "x", stacks=("decoder",)))
+def test_a_stack_that_is_not_named_stays_grey(displayed):
+    both = displayed(lambda: drawings.transformer({"positions"}, "x"))
+    one = displayed(lambda: drawings.transformer({"positions"}, "x", stacks=("decoder",)))
     olive = drawings.ROLES["position"].lower()
     counts = [data["image/svg+xml"].lower().count(f"stroke:{olive}") for data in (both, one)]
     assert counts == [2, 1]

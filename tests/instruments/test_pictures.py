@@ -4,7 +4,6 @@ import pytest
 
 from course_lib.data import home
 from course_lib.data.home_commands import LISTS
-from course_lib.instruments import plots
 from course_lib.instruments.pictures import tool_use
 
 DEVICES = (
@@ -19,12 +18,11 @@ LIT = tool_use.LIT.lower()
 
 
 @pytest.fixture
-def shown(monkeypatch):
+def shown(displayed):
+    """Draw; return the words and the picture."""
+
     def data(draw):
-        displayed = []
-        monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
-        draw()
-        [one] = displayed
+        one = displayed(draw)
         return one["text/plain"], one["image/svg+xml"].lower()
 
     return data

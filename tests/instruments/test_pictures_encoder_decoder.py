@@ -15,12 +15,11 @@ ROWS = ["b", "be", "bel", "belt"]
 
 
 @pytest.fixture
-def shown(monkeypatch):
+def shown(displayed):
+    """Draw; return the words and the picture."""
+
     def data(draw):
-        displayed = []
-        monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
-        draw()
-        [one] = displayed
+        one = displayed(draw)
         return one["text/plain"], one["image/svg+xml"].lower()
 
     return data

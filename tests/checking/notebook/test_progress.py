@@ -92,4 +92,4 @@ def test_the_minutes_left_are_near_what_is_measured_cell_by_cell(workspace):
                 errors.append(abs(said - measured) / max(page.minutes, 75))
                 passes(workspace, exercise_id)
     assert statistics.mean(errors) < 0.05
-    assert max(errors) < 0.16
+    assert max(errors) < 0.15

@@ -1,0 +1,17 @@
+import pytest
+
+from course_lib.instruments import plots
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """Draw, and return the one thing that is displayed."""
+
+    def data(draw):
+        shown = []
+        monkeypatch.setattr(plots, "display", lambda data, **_: shown.append(data))
+        draw()
+        [one] = shown
+        return one
+
+    return data
