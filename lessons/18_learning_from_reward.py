@@ -389,8 +389,10 @@ def parts(found, of):
 
 
 print(f"{'learned kinds':16}{'word named':>12}{'ended':>8}{'both':>8}")
-for name in ("before", "rewarded alone", "GRPO"):
-    means = [sum(x) / len(x) for x in zip(*(parts(run, "learned kinds") for run in arms[name]))]
+rows = {name: arms[name] for name in ("before", "rewarded alone", "GRPO")}
+rows["few tokens"] = [run["after"] for run in kept["arms"]["short"]]
+for name, runs in rows.items():
+    means = [sum(x) / len(x) for x in zip(*(parts(run, "learned kinds") for run in runs))]
     print(f"{name:16}{means[0]:11.0f}%{means[1]:7.0f}%{means[2]:7.0f}%")
 
 # %% [markdown]
