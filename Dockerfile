@@ -1,5 +1,5 @@
 # The course in a container: for Codespaces, a hub, and instructors on macOS and Windows, whose
-# students' code then runs in Linux' sandbox. GRADING.md says how.
+# students' code then runs in Linux' sandbox. docs/GRADING.md says how.
 FROM python:3.12
 RUN apt-get update -q && apt-get install -qy --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 1000 learner

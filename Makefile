@@ -30,7 +30,7 @@ quick: .venv/.test
 weekly: .venv/.browser
 	@$(BIN)/python -m tests --weekly
 
-# what README.md, RESULTS.md, TOPICS.md and `course list` show of the course: some minutes
+# what README.md, docs/RESULTS.md, docs/TOPICS.md and `course list` show of the course: some minutes
 pages: .venv/.test
 	@$(BIN)/python -m tests --pages
 
@@ -44,18 +44,18 @@ ways: .venv/.browser
 
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test
-	@$(BIN)/python -m experiments $(LESSON) --jobs $(or $(JOBS),1)
+	@$(BIN)/python -m research.experiments $(LESSON) --jobs $(or $(JOBS),1)
 
 # what lessons claim of trained models, over seeds and thread counts: an hour, before a release
 claims: .venv/.test
-	@$(BIN)/python -m experiments.claims $(LESSON)
+	@$(BIN)/python -m research.experiments.claims $(LESSON)
 
 # ours beside other packages: a block, how fast SmolLM2 writes (some minutes together), and
 # attention against the length of the text (twenty minutes)
 bench: .venv/.test
-	@$(BIN)/python -m benchmarks.blocks
-	@$(BIN)/python -m benchmarks.generation
-	@$(BIN)/python -m benchmarks.efficient
+	@$(BIN)/python -m research.benchmarks.blocks
+	@$(BIN)/python -m research.benchmarks.generation
+	@$(BIN)/python -m research.benchmarks.efficient
 
 # lessons and explorations become notebooks, executed: all of them, or LESSON=02 or 04_trees
 notebooks: .venv/.test

@@ -1,7 +1,7 @@
 """What the live parts of the site read: the course's own weights, and what their numbers mean.
 
-The weights are files of results/weights as they are: safetensors in 16 bits. The rest is plain text
-and JSON. static/live has the modules that read and run them.
+The weights are files of research/results/weights as they are: safetensors in 16 bits. The rest is
+plain text and JSON. static/live has the modules that read and run them.
 """
 
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
+from course_lib.corpus import continuations, discounts, occurrences
 from course_lib.data.spelling import LETTERS, SOUNDS
 from course_lib.instruments.results import FOLDER
-from course_lib.ngrams import continuations, discounts, occurrences
 from course_lib.pretrained import pronouncer, shakespeare_model
-from experiments.language_model import split, text
+from research.experiments.language_model import split, text
 
 MODULES = Path(__file__).parent / "static" / "live"
 ORDER = 7  # of the counts that lesson 10 compares with

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book import exercises, live, rendering, syllabus
-from course_lib.checking.telling import panel
+from course_lib.checking.explain import panel
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
@@ -53,11 +53,19 @@ TREE = """```{{toctree}}
 ```"""
 LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
 LINK = re.compile(r"\[([^][]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)")
-REPOSITORY = tuple(
-    f"{name}.md"
-    for name in "TOPICS RESULTS REFERENCES DATA CHANGELOG GRADING CONTRIBUTING ARCHITECTURE "
-    "SECURITY".split()
-)
+# by the names that they have in the book
+REPOSITORY = {
+    file.name: file
+    for file in (
+        *sorted((ROOT / "docs").glob("*.md")),
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / ".github" / "SECURITY.md",
+    )
+}
+RESULTS = ROOT / "research" / "results"
+# where they are in the repository, the book's pages are side by side
+FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -68,7 +76,7 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("lessons", "components"):
         (folder / name).mkdir(parents=True)
-    shutil.copytree(ROOT / "results", folder / "results")
+    shutil.copytree(RESULTS, folder / "results")
     lessons = {path: nbformat.read(path, as_version=4) for path in notebooks()}
     for path, notebook in lessons.items():
         if only and path.stem[:2] not in only:
@@ -93,9 +101,9 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
             continue
         path = folder / "components" / f"{lesson.number}.md"
         _page(path, "lesson", lesson=lesson, modules=modules)
-    for name in REPOSITORY:
-        (folder / name).write_text(_linked((ROOT / name).read_text("utf8")), "utf8")
-    kept = {x.stem: json.loads(x.read_text("utf8")) for x in sorted(ROOT.glob("results/*.json"))}
+    for name, file in REPOSITORY.items():
+        (folder / name).write_text(_linked(file.read_text("utf8")), "utf8")
+    kept = {x.stem: json.loads(x.read_text("utf8")) for x in sorted(RESULTS.glob("*.json"))}
     _page(folder / "provenance.md", "provenance", kept=kept)
     xrays = {x.name: _title(x) for x in sorted(XRAYS.glob("*.html"))}
     if xrays:
@@ -208,17 +216,17 @@ def _linked(text: str) -> str:
 
 
 def _link(found: re.Match) -> str:
-    words, path, anchor = found[1], found[2], found[3] or ""
+    words, path, anchor = found[1], FOLDERS.sub("", found[2]), found[3] or ""
     if path in REPOSITORY:
         return f"[{words}]({path}{_heading(path, anchor)})"
     if path.startswith("notebooks/"):
         return f"[{words}]({path.replace('notebooks', 'lessons', 1)}{anchor})"
-    return found[0] if path.startswith("results/") else words
+    return f"[{words}]({path}{anchor})" if path.startswith("results/") else words
 
 
 def _heading(page: str, anchor: str) -> str:
     """Name a heading as the book does, where GitHub's name for it is given."""
-    for heading in HEADING.findall(FENCE.sub("", (ROOT / page).read_text("utf8"))):
+    for heading in HEADING.findall(FENCE.sub("", REPOSITORY[page].read_text("utf8"))):
         if anchor == "#" + re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-"):
             return f"#{rendering.anchor(heading)}"
     return anchor

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from book import exercises
-from course_lib.checking.telling import panel as panels
+from course_lib.checking.explain import panel as panels
 from course_lib.data import spelling
 from course_lib.instruments.attribution import probability_drops
 from course_lib.pretrained import pronouncer

@@ -1,4 +1,4 @@
-"""A language model: predict the next token of a text (lesson 10)."""
+"""A language model: predict the next token of a text, and write with it (lesson 10)."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.add_norm import Norm, layer_norm
-from course_lib.encoder import EncoderBlock
+from course_lib.corpus import NGrams
 from course_lib.masks import causal_mask
 from course_lib.positions import LearnedPositions
+from course_lib.transformer import EncoderBlock
 
 
 def examples(
@@ -151,3 +152,137 @@ class LanguageModel(nn.Module):
             x = block(x, mask)
         # normalise what no block has normalised, and score every token of the vocabulary
         return self.output(self.last_norm(x))
+
+
+class SquaredReLU(nn.Module):
+    """Widen each token, cut off what is negative, square the rest, and bring it back.
+
+    W_2 max(0, W_1 x)^2, two matrices without biases. Source: So et al. 2021, section 3.
+    """
+
+    def __init__(self, d_model: int, d_ff: int):
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff, bias=False)
+        self.w_2 = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Send every token through the network."""
+        return self.w_2(torch.relu(self.w_1(x)).square())
+
+
+class CorrectedCounts(LanguageModel):
+    """Read what counts predict, and add a correction to its logarithm.
+
+    logits = a log P(w | h) + z_w, with P of `counts` and z the network's logits; at its input, the
+    network gets sqrt(P) times a matrix beside the embedding. a begins at 1, and the output matrix
+    is untied and begins with zeros, so an untrained model predicts as the counts do. This is a
+    residual connection around all layers (He et al. 2016). `sizes` and `parts` are those of
+    `LanguageModel`.
+    """
+
+    def __init__(self, counts: NGrams, *sizes: int, **parts: object):
+        super().__init__(counts.vocab, *sizes, **parts)
+        vocab, d_model = counts.vocab, self.output.in_features
+        self.counts, self.a = counts, nn.Parameter(torch.tensor(1.0))
+        self.read = nn.Linear(vocab, d_model, bias=False)
+        self.output = nn.Linear(d_model, vocab, bias=False)
+        nn.init.zeros_(self.output.weight)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "*batch n"],
+        log_counted: Float[Tensor, "*batch n vocab"] | None = None,
+    ) -> Float[Tensor, "*batch n vocab"]:
+        """Return the logits of the token after each of `tokens`.
+
+        `log_counted` takes the place of log P, since a model learns from probabilities that were
+        counted in other texts: see `cross_fitted`.
+        """
+        # look up what counts predict after each token
+        if log_counted is None:
+            log_counted = self.counts.probabilities(tokens).log()
+        # let the network read it beside the tokens
+        x = self.positions(self.embedding(tokens)) + self.read(torch.exp(log_counted / 2))
+        mask = causal_mask(tokens.shape[-1], device=tokens.device)
+        for block in self.blocks:
+            x = block(x, mask)
+        # add the correction
+        return self.a * log_counted + self.output(self.last_norm(x))
+
+
+def temper(logits: Float[Tensor, "... vocab"], temperature: float) -> Float[Tensor, "... vocab"]:
+    """Make likely tokens likelier (below 1), or all more alike (above 1): logits / temperature.
+
+    Source: Ackley et al. 1985. Raises ValueError for a temperature that is not positive.
+    """
+    if not temperature > 0:
+        raise ValueError(
+            f"a temperature must be positive, not {temperature}: take the argmax for the limit 0"
+        )
+    return logits / temperature
+
+
+def top_k(logits: Float[Tensor, "... vocab"], k: int) -> Float[Tensor, "... vocab"]:
+    """Keep the k largest logits, and make all others minus infinity.
+
+    Of equal logits the lower ids stay; k above the vocabulary keeps all. Source: Fan et al. 2018.
+    Raises ValueError for k < 1.
+    """
+    if k < 1:
+        raise ValueError(f"top-k keeps at least one token, so k must be 1 or more, not {k}")
+    if k >= logits.shape[-1]:
+        return logits
+    # order the tokens from the largest logit down, lower ids first among equals
+    order = logits.argsort(dim=-1, descending=True, stable=True)
+    # mark the first k of them at their places in the vocabulary
+    kept = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order[..., :k], True)
+    # hide the rest
+    return logits.masked_fill(~kept, -torch.inf)
+
+
+def top_p(logits: Float[Tensor, "... vocab"], p: float) -> Float[Tensor, "... vocab"]:
+    """Keep the fewest likeliest tokens whose probabilities sum to at least p; hide the others.
+
+    Hidden logits become minus infinity; one token at least stays, and of equally likely ones the
+    lower ids. Also called nucleus sampling. Source: Holtzman et al. 2020, section 3.1. Raises
+    ValueError for p outside (0, 1].
+    """
+    if not 0 < p <= 1:
+        raise ValueError(f"p is a share of probability, above 0 and at most 1, not {p}")
+    # order the tokens from the likeliest down, lower ids first among equals
+    order = logits.argsort(dim=-1, descending=True, stable=True)
+    probabilities = torch.softmax(logits, dim=-1).gather(-1, order)
+    # a token is needed while those before it sum to less than p
+    before = probabilities.cumsum(-1) - probabilities
+    # mark the needed ones at their places in the vocabulary, and hide the rest
+    kept = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before < p)
+    return logits.masked_fill(~kept, -torch.inf)
+
+
+@torch.no_grad()
+def generate(
+    model: Callable[[Tensor], Tensor],
+    prompt: Int[Tensor, " n"],
+    max_new_tokens: int,
+    max_length: int,
+    generator: torch.Generator,
+    choose: Callable[[Tensor], Tensor] = lambda logits: logits,
+) -> Int[Tensor, " all"]:
+    """Go on with a prompt: draw each next token from softmax(choose(logits)).
+
+    The model reads the last `max_length` tokens at most. `choose` is such as
+    `lambda logits: top_k(logits, 5)`. Returns the prompt and what was written. Raises ValueError
+    for an empty prompt.
+    """
+    if not len(prompt):
+        raise ValueError(
+            "a model goes on with a prompt, and this one is empty: give it a line break, at least"
+        )
+    tokens = prompt
+    for _ in range(max_new_tokens):
+        # score every token as the next one, by what the model has room for
+        logits = model(tokens[-max_length:])[-1]
+        # draw one
+        probabilities = torch.softmax(choose(logits), dim=-1)
+        tokens = torch.cat([tokens, torch.multinomial(probabilities, 1, generator=generator)])
+    return tokens

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from course_lib.self_attention import Rule, scaled_dot_product_attention
 
@@ -243,3 +244,29 @@ def attend_in_heads(
     merged = rearrange(attended, "... heads n d_k -> ... n (heads d_k)")
     # let the output matrix mix them
     return merged @ w_o
+
+
+def induction_score(
+    weights: Float[Tensor, "*heads n n"], tokens: Int[Tensor, " n"]
+) -> Float[Tensor, "*heads"]:
+    """Return how much of its weight each head gives to what followed the same token before.
+
+    Where a token has occurred before, its query has targets: the keys right after those earlier
+    copies. The score is the weight on them, averaged over the queries that have any; it is 0 where
+    none has. `weights` are causal. Source: Olsson et al. 2022, who call it prefix matching.
+
+    >>> import torch
+    >>> tokens = torch.tensor([5, 7, 5])
+    >>> weights = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.1, 0.6, 0.3]])
+    >>> round(induction_score(weights, tokens).item(), 2)
+    0.6
+    """
+    # mark, for each query, the earlier copies of its token
+    copies = (tokens[:, None] == tokens).tril(-1)
+    # mark the keys right after them
+    followed = F.pad(copies, (1, 0))[:, :-1]
+    # add up each query's weight on those
+    found = (weights * followed).sum(-1)
+    # average over the queries that have any, if there are such
+    returns = copies.any(1)
+    return found[..., returns].sum(-1) / returns.sum().clamp(min=1)

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from course_lib.language_model import cross_entropy
-from course_lib.pooling import mean_pool
+from course_lib.real_models import mean_pool
 
 IGNORED = -100  # the target of a token that is not predicted: torch's `ignore_index`
 

@@ -1,4 +1,4 @@
-"""Learning from reward: sampled answers are scored, and what scored well gets likelier (18)."""
+"""Learning from reward: answers are scored, and what scored well gets likelier (lesson 18)."""
 
 from collections import Counter
 from collections.abc import Sequence

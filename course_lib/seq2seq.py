@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.rnn import gru_cell
+from course_lib.before_attention import gru_cell
 
 PAD, START, STOP = 0, 1, 2
 

@@ -1,4 +1,4 @@
-"""The first function of the course: small enough that only the way of working is new."""
+"""The first function: small enough that only the way of working is new (lesson 00)."""
 
 from jaxtyping import Float
 from torch import Tensor

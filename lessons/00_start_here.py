@@ -292,7 +292,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has most of the runs; where there was one, the page says so).
+# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed; what a page claims about the result was tried with several (`research/results/claims.json` has most of the runs; where there was one, the page says so).
 
 # %% [markdown]
 # ## The map
@@ -319,7 +319,7 @@ Markdown(course_map())  # run it again to see what has passed
 # | `scores`, `weights` | how well each key fits a query; the same made into shares that sum to one |
 # | `mask` | True where a query *may* look |
 #
-# The course covers five lectures: L1 is Stanford's CS224N (2021), L2 McMaster's, L3 SUSTech's CS310, L4 HKU's COMP3361 (2024), L5 by Chu Dinh Duc. [TOPICS.md](../TOPICS.md) says where each of their topics is taught, and where they disagree.
+# The course covers five lectures: L1 is Stanford's CS224N (2021), L2 McMaster's, L3 SUSTech's CS310, L4 HKU's COMP3361 (2024), L5 by Chu Dinh Duc. [TOPICS.md](../docs/TOPICS.md) says where each of their topics is taught, and where they disagree.
 
 # %% [markdown]
 # ## Test yourself

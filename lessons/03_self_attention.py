@@ -156,7 +156,7 @@ project = mine("self_attention/project")
 # In version 1, $M$ is the identity. Now it is any matrix of rank at most $d_k$, symmetric or not. A large entry in row $a$, column $b$ says: *tokens with feature $a$ look for tokens with feature $b$.*
 
 # %% [markdown]
-# > **Where a lecture goes too far (D09 in TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are ten random pairs of matrices, and one trained causal model, SmolLM2: 30 layers of 9 query heads, of which every three share a $W_K$ (its scores also depend on the distance, lesson 04).
+# > **Where a lecture goes too far (D09 in docs/TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are ten random pairs of matrices, and one trained causal model, SmolLM2: 30 layers of 9 query heads, of which every three share a $W_K$ (its scores also depend on the distance, lesson 04).
 
 # %% tags=["hide-input"]
 kept = results.load("itself")["figures"]
@@ -630,4 +630,4 @@ print(line, [round(float(number), 2) for number in nearer])
 #
 # Without a mask, to this formula "dog bites man" and "man bites dog" are the same three tokens. Lesson 04 adds positions. Two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average knows about *ring*](explorations/03_senses.ipynb).
 #
-# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: REFERENCES.md. Lectures L1 to L4: TOPICS.md.
+# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: docs/REFERENCES.md. Lectures L1 to L4: docs/TOPICS.md.

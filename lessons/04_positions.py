@@ -342,7 +342,7 @@ training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came,
 #
 # The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Such a model reads 256 characters at a level loss, without any clamp. So neither the number of keys nor the length of the text does the harm.
 #
-# [RESULTS.md](../RESULTS.md) has all runs, and other answers: Shaw's vectors have a limit of their own, and hold; waves fail. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of them, and two lines later: "the extrapolation doesn't really work!"
+# [RESULTS.md](../docs/RESULTS.md) has all runs, and other answers: Shaw's vectors have a limit of their own, and hold; waves fail. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of them, and two lines later: "the extrapolation doesn't really work!"
 # </details>
 
 # %% [markdown]
@@ -404,7 +404,7 @@ needs()
 # %% [markdown]
 # ## Box: the first exponent
 #
-# > **Where the lectures disagree (D04 in TOPICS.md).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right; no model minds, since the token vectors are learned in any order. Your code follows the paper.
+# > **Where the lectures disagree (D04 in docs/TOPICS.md).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right; no model minds, since the token vectors are learned in any order. Your code follows the paper.
 
 # %% tags=["nbval-check-output"]
 c = torch.arange(32.0)

@@ -878,4 +878,4 @@ plots.show(
 #
 # One token, one set of weights, one reason to look: lesson 06 gives attention several heads. Two explorations: [lines of unequal length](explorations/05_batches.ipynb), and [a stack of the smallest block](explorations/05_stack.ipynb).
 #
-# Vaswani et al. 2017, sections 3.1 to 3.3; Geva et al. 2021 (networks as memories); Dong et al. 2021 (rank collapse); Krell et al. 2021 (packing). Lectures L1 to L4: TOPICS.md.
+# Vaswani et al. 2017, sections 3.1 to 3.3; Geva et al. 2021 (networks as memories); Dong et al. 2021 (rank collapse); Krell et al. 2021 (packing). Lectures L1 to L4: docs/TOPICS.md.

@@ -448,4 +448,4 @@ needs()
 #
 # Your block added each layer's output to its input. Lesson 07 explains why. Three explorations: [what heads cost](explorations/06_costs.ipynb), [how large scores are at the start](explorations/06_initial_weights.ipynb), and [whether a head can be left out](explorations/06_pruning.ipynb).
 #
-# Vaswani et al. 2017, sections 3.2.1 and 3.2.2, table 3; Elhage et al. 2021 and Olsson et al. 2022 (induction heads); Voita et al. 2019 and Clark et al. 2019 (heads with grammatical roles). Titles and links: REFERENCES.md. Lectures L1 to L5: TOPICS.md.
+# Vaswani et al. 2017, sections 3.2.1 and 3.2.2, table 3; Elhage et al. 2021 and Olsson et al. 2022 (induction heads); Voita et al. 2019 and Clark et al. 2019 (heads with grammatical roles). Titles and links: docs/REFERENCES.md. Lectures L1 to L5: docs/TOPICS.md.

@@ -68,7 +68,7 @@ padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
 # given: multi_head.AsSelfAttention
 
 # %%
-# given: encoder.residual
+# given: transformer.residual
 
 # %%
 # exercise: encoder/block
@@ -176,13 +176,13 @@ print(f"another source changes the result by up to {changed:.1f}")
 # A stack is an embedding and a loop over blocks, so both stacks are given. Read them: every line is a box of the figure.
 
 # %%
-# given: encoder.Embedding
+# given: transformer.Embedding
 
 # %%
-# given: encoder.Encoder
+# given: transformer.Encoder
 
 # %%
-# given: decoder.Decoder
+# given: transformer.Decoder
 
 # %% [markdown]
 # The decoder makes its own causal mask. That leaves the model itself: source to memory, memory and target to states, states to logits. It stops at the logits, since `F.cross_entropy` applies the softmax itself, and an argmax needs none.

@@ -696,7 +696,7 @@ assert all(leak < 0.5 * right for right, leak in losses) and "Paris" not in said
 # You might answer: when it writes, there is no future to leak. But then the mask would change nothing: the last row of a causal mask hides nothing. So why does the text break?
 
 # %% tags=["hide-input"]
-from course_lib.key_value_cache import KeyValueCache, use_cache
+from course_lib.real_models import KeyValueCache, use_cache
 
 assert causal_mask(7)[-1].all()
 tokens = torch.tensor(model.tokenizer.encode(five.splitlines()[1]).ids)

@@ -165,7 +165,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}
 guess = None  # (plain counting, Kneser and Ney)
 
 # %% tags=["hide-input"]
-from course_lib.ngrams import NGrams, continuations, occurrences
+from course_lib.corpus import NGrams, continuations, occurrences
 
 
 def counting_loss(order, count):
@@ -213,7 +213,7 @@ assert round(little, 2) == 1.79
 # So this is the bar: about 1.49 nats, a perplexity of 4.4. (The context's length was chosen on the held-out text, which favours counting a little.) What does such a model write? Draw the next character from the table, append it, and repeat:
 
 # %% tags=["hide-input"]
-from course_lib.sampling import generate
+from course_lib.language_model import generate
 
 fewer = NGrams(learning[: 600 * 16 * 64], vocab).probabilities(held_out[:-1])  # for later
 fewer = cross_entropy(fewer.log(), held_out[1:]).item()
@@ -547,7 +547,7 @@ plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".
 # $$X \leftarrow a X + \big(b\, X X^T + c\, (X X^T)^2\big) X \qquad (a, b, c) = (3.4445, -4.7750, 2.0315)$$
 
 # %%
-from course_lib.muon import orthogonalise
+from course_lib.optimizers import orthogonalise
 
 gradient = torch.randn(32, 8, generator=torch.Generator().manual_seed(0)) @ torch.diag(
     torch.logspace(0, -2, 8)

@@ -297,7 +297,7 @@ assert math.isclose(bleu(short, references), 100 * math.exp(1 - 1 / 0.9))
 guess = None  # "ours" or "theirs", and a number
 
 # %%
-from course_lib.bleu import cut
+from course_lib.translation import cut
 
 
 def score(rows, who):

@@ -39,7 +39,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 from course_lib.data import characters, needs
-from course_lib.encoder import EncoderBlock
+from course_lib.transformer import EncoderBlock
 from course_lib.multi_head import MultiHeadAttention
 
 cross_entropy = mine("language_model/cross_entropy")

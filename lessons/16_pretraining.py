@@ -188,7 +188,7 @@ for line in ("i pray [MASK] tell me", "what is [MASK] name", "she gave me [MASK]
 guess = None  # a list of cases
 
 # %%
-from course_lib.ngrams import NGrams
+from course_lib.corpus import NGrams
 
 # %% tags=["hide-input"]
 stretches = play_reader.blanks(vocabulary)

@@ -162,7 +162,7 @@ LowRankLinear = mine("lora/layer")
 # Your layer takes the place of all seven matrices of the last ten blocks. Where only the last blocks learn, the backward pass ends there, a third of the way.
 
 # %%
-from course_lib.lora import adapt
+from course_lib.assistant import adapt
 
 names = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 whole = sum(p.numel() for name, p in model.named_parameters() if not name.endswith("bias"))

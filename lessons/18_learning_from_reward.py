@@ -45,7 +45,7 @@ diagram.show(
 needs("smollm2")
 from collections import Counter
 from collections.abc import Sequence
-from course_lib.lora import adapt
+from course_lib.assistant import adapt
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.smollm2 import STOP, turns
 

@@ -29,7 +29,7 @@ NO_NBVAL = ["-p", "no:nbval"]
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
-    "pages", "experiments", "instruments", "data", "files",
+    "pages", "research", "instruments", "data", "files",
 )  # fmt: skip
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600"]
 # kernels that have loaded torch already
@@ -66,7 +66,7 @@ def stages() -> dict[str, Stage]:
     Shapes in signatures are executed for the components alone (tests/components); exercises and
     lessons are tried as learners run them. Notebooks run to their end with hardly any
     time for their trainings, and with clocks that lie, so that nothing depends on how fast a
-    machine is; what trainings reach is kept in results/claims.json (`make claims`).
+    machine is; what trainings reach is kept in research/results/claims.json (`make claims`).
     """
     shaped = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
@@ -141,7 +141,7 @@ def weekly_stages() -> dict[str, Stage]:
     tools = ["tests/grading/test_with_tools.py", "tests/components/efficient/test_packages.py"]
     folders = [str(ROOT / "tests" / folder) for folder in FOLDERS]
     return {
-        "strangers' answers": Stage(["evaluation"]),
+        "strangers' answers": Stage(["research.evaluation"]),
         "more seeds, all answers, all pages": Stage(
             [*PYTEST, *NO_NBVAL, *folders], {"COURSE_WEEKLY": "1"}
         ),

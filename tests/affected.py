@@ -73,11 +73,11 @@ def _tests_for_one(path: Path) -> set[str]:
             own = _named_like(path) | _comparisons_of(path)
             own = own or _importing(path, _rooms(path)) or _mirror(path)
             return _laws_of(path) | own
-        case ("experiments" | "benchmarks", _) if path.suffix == ".py":
-            return _importing(path, ("experiments",))
-        case (name,) if name.endswith(".md"):
+        case ("research", *_) if path.suffix == ".py":
+            return _importing(path, ("research",))
+        case (*_, name) if name.endswith(".md"):
             return {"tests/pages/test_project.py", "tests/pages/test_pages.py"}
-        case ("results", *_) | ("notebooks", *_):
+        case ("research", "results", *_) | ("notebooks", *_):
             return set()
     return {"tests/pages/test_project.py"}
 

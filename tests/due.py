@@ -54,7 +54,7 @@ def _named(file: Path) -> set[Path]:
     if file.suffix != ".py":
         return set()
     text = file.read_text("utf8")
-    named = {ROOT / "results" / f"{name}.json" for name in RESULTS.findall(text)}
+    named = {ROOT / "research" / "results" / f"{name}.json" for name in RESULTS.findall(text)}
     named |= {COURSE / "exercises" / f"{name}.py" for name in EXERCISE.findall(text)}
     modules = {f"course_lib.{name}" for name in GIVEN.findall(text)}
     for node in ast.walk(ast.parse(text)):

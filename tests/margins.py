@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from course_lib.answers.answer import InProcess
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.explain.known_mistakes import try_mistake
 from course_lib.checking.laws.laws import FAR, NEAR, made_by_machine
-from course_lib.checking.telling.known_mistakes import try_mistake
-from course_lib.checking.trying.trial import AnswerRun
+from course_lib.checking.run.trial import AnswerRun
 
 TOLD = 10
 ENOUGH = 100 * FAR  # nobody needs to know more

@@ -10,9 +10,7 @@ from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import is_stub
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.likeness import is_library
-from course_lib.checking.statuses import Status
-from course_lib.checking.telling.explanation import (
+from course_lib.checking.explain.explanation import (
     explanation,
     first_failing,
     raised,
@@ -20,9 +18,11 @@ from course_lib.checking.telling.explanation import (
     smallest,
     unused,
 )
-from course_lib.checking.telling.known_mistakes import diagnosis
-from course_lib.checking.trying import forbidden
-from course_lib.checking.trying.trial import AnswerRun, Call, Trial, cases, properties
+from course_lib.checking.explain.known_mistakes import diagnosis
+from course_lib.checking.likeness import is_library
+from course_lib.checking.run import forbidden
+from course_lib.checking.run.trial import AnswerRun, Call, Trial, cases, properties
+from course_lib.checking.statuses import Status
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
 PARTLY = ("logsumexp", "logaddexp")

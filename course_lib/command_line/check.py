@@ -134,10 +134,10 @@ def tell(
     of_several: bool = False,
 ) -> None:
     """Print the panel of a verdict, then what there is to say of a pass; record it."""
+    from course_lib.checking.explain import panel
     from course_lib.checking.notebook.as_graded import warning
     from course_lib.checking.notebook.check import record
-    from course_lib.checking.telling import panel
-    from course_lib.checking.trying.remarks import remark
+    from course_lib.checking.run.remarks import remark
 
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything, of_several=of_several, in_terminal=True)

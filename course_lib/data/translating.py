@@ -8,14 +8,12 @@ from jaxtyping import Bool, Float, Int
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
-from course_lib.batching import by_tokens
-from course_lib.beam_search import beam_search
 from course_lib.data.batches import pad
 from course_lib.data.home_assistant import Pair
 from course_lib.instruments.recording import record_weights
-from course_lib.label_smoothing import smoothed_cross_entropy
 from course_lib.masks import padding_mask, shift_right
 from course_lib.transformer import Transformer, greedy
+from course_lib.translation import beam_search, by_tokens, smoothed_cross_entropy
 
 PAD, START, STOP = 0, 1, 2
 SPECIAL = ["<pad>", "<start>", "<stop>"]

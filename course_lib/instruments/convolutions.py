@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.encoder import residual
 from course_lib.multi_head import AsCrossAttention, MultiHeadAttention
+from course_lib.transformer import residual
 
 WIDTH = 3  # tokens of a window
 

@@ -6,11 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.attention import dot_scores, softmax, weighted_sum
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments.position_schemes import NoPositions
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.positions import alibi
+from course_lib.transformer import EncoderBlock
 
 LAYERS, D_MODEL, HEADS = 2, 64, 4
 WINDOW, EVERY = 32, 4  # positions that share a mean; every fourth of them counts

@@ -16,7 +16,7 @@ import course_lib
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
 
-FOLDER = ROOT / "results"
+FOLDER = ROOT / "research" / "results"
 UNFINISHED = ROOT / "build" / "experiments"
 # the seconds that this process has spent on what `once` keeps, by experiment
 _spent: dict[str, float] = {}
@@ -25,7 +25,7 @@ _spent: dict[str, float] = {}
 def save(
     name: str, figures: dict[str, Any], *, command: str, seeds: Sequence[int], seconds: float
 ) -> Path:
-    """Write results/NAME.json: the figures, and the command, versions and machine behind them.
+    """Write NAME.json: the figures, and the command, versions and machine behind them.
 
     `seconds` are those of this process; what earlier ones spent on kept measurements is added.
     Raises ValueError for a figure that is not a finite number, which JSON cannot hold.

@@ -21,7 +21,7 @@ Model = TypeVar("Model", bound=nn.Module)
 CLIP = 1.0  # largest norm of a gradient that a step follows
 # the share of the budget, and the steps that were really taken
 BAR = "{percentage:3.0f}%|{bar:30}| {elapsed}<{remaining}{postfix}"
-CLAIM = "application/vnd.course.claim+json"  # how `python -m experiments.claims` finds them
+CLAIM = "application/vnd.course.claim+json"  # how `make claims` finds them
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     """Hold trained models to a claim, and show what came beside it.
 
     What a training reaches differs between machines, thread counts and versions of torch, so a
-    claim needs a margin: results/claims.json has the runs in which it held. It binds only where
-    each of `models` has taken all of its steps; where a training ended before, that is said
+    claim needs a margin: research/results/claims.json has the runs in which it held. It binds only
+    where each of `models` has taken all of its steps; where a training ended before, that is said
     instead.
 
     Raises ClaimFailed where the claim does not hold.
@@ -151,9 +151,9 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     display({"text/plain": text, CLAIM: data}, raw=True)
     if not short and not holds:
         raise ClaimFailed(
-            f"expected: {claim}. Came: {came}. It held in the runs of results/claims.json, but "
-            "another processor or version of torch may train otherwise: if nothing was changed "
-            "above, it is the machine and no mistake of yours"
+            f"expected: {claim}. Came: {came}. It held in the runs of "
+            "research/results/claims.json, but another processor or version of torch may train "
+            "otherwise: if nothing was changed above, it is the machine and no mistake of yours"
         )
 
 

@@ -1,4 +1,4 @@
-"""Weights that the course has trained, in 16 bits: `make results`, then results/weights/NAME."""
+"""Weights that the course has trained, in 16 bits: `make results`, then weights/NAME."""
 
 import torch
 from safetensors.torch import load_file, save
@@ -9,7 +9,7 @@ from course_lib.instruments.results import FOLDER
 
 
 def save_weights(name: str, model: nn.Module) -> None:
-    """Write results/weights/NAME.safetensors: each parameter once, under its name, in float16."""
+    """Write weights/NAME.safetensors: each parameter once, under its name, in float16."""
     path = FOLDER / "weights" / f"{name}.safetensors"
     path.parent.mkdir(exist_ok=True)
     halved = {name: weight.detach().half() for name, weight in model.named_parameters()}

@@ -1,7 +1,7 @@
 """A translator of a home's texts, from English to Portuguese, trained by this course (lesson 11).
 
 Three encoder and two decoder blocks, 2.9 million parameters, trained for eighteen minutes of one
-core by experiments/translation.py on the pairs that `home_assistant.split("pt")` learns from.
+core by research/experiments/translation.py on the pairs of `home_assistant.split("pt")`.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,8 @@ from collections.abc import Callable
 from torch import nn
 
 from course_lib.data.translating import MAX_LENGTH
-from course_lib.decoder import DecoderBlock
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments.weights import load_weights
-from course_lib.transformer import Transformer
+from course_lib.transformer import DecoderBlock, EncoderBlock, Transformer
 
 NAME = "translator"  # of the file with its weights
 VOCAB, LAYERS, DECODER_LAYERS, D_MODEL, HEADS = 2000, 3, 2, 192, 4

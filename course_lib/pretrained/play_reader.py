@@ -1,7 +1,7 @@
 """A small model of Shakespeare's words, before and after pretraining (lesson 16).
 
-Two pre-norm blocks and 0.5 million parameters. In experiments/few_labels.py it fills in masked
-words of 28 plays for 1,500 steps; nine other plays are left for tests.
+Two pre-norm blocks and 0.5 million parameters. In research/experiments/few_labels.py it fills in
+masked words of 28 plays for 1,500 steps; nine other plays are left for tests.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from course_lib.data import plays
 from course_lib.data.plays import END
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments.weights import load_weights
 from course_lib.language_model import LanguageModel
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.positions import alibi
+from course_lib.transformer import EncoderBlock
 
 NAME = "play_reader"  # of the file with its weights
 SPECIAL = ("[UNK]", "[MASK]", END)

@@ -1,7 +1,7 @@
 """A reader of English spelling that this course trained (lesson 02); the site runs it as well.
 
 The encoder-decoder with attention of the lesson, with states of 128 numbers in place of 64, after
-6,000 steps in place of 1,500: experiments/pronouncer.py.
+6,000 steps in place of 1,500: research/experiments/pronouncer.py.
 """
 
 from course_lib.attention import attend

@@ -1,7 +1,8 @@
 """A language model of Shakespeare's characters, trained by this course (lesson 10).
 
 A decoder of four blocks and 1.8 million parameters, trained for 341 seconds of one core by
-experiments/language_model.py. Its text: the first nine tenths of the first 1,115,394 characters.
+research/experiments/language_model.py. Its text: the first nine tenths of the first 1,115,394
+characters.
 """
 
 from collections.abc import Callable
@@ -12,12 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.add_norm import rms_norm
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments.weights import load_weights
-from course_lib.language_model import LanguageModel
+from course_lib.language_model import LanguageModel, SquaredReLU
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.positions import rotary
-from course_lib.squared_relu import SquaredReLU
+from course_lib.transformer import EncoderBlock
 
 NAME = "language_model"  # of the file with its weights
 VOCAB, LAYERS, D_MODEL, HEADS, MAX_LENGTH = 77, 4, 192, 4, 128

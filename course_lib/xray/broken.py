@@ -10,8 +10,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from course_lib.encoder import residual
 from course_lib.self_attention import Rule
+from course_lib.transformer import residual
 from course_lib.xray.calls import is_attention
 
 INSIDE = ".sublayer.attention"  # where attention is, in the layer of a block

@@ -9,7 +9,7 @@ from functools import cache
 from types import CodeType
 from typing import Literal
 
-from course_lib import add_norm, decoder, encoder, feed_forward, multi_head
+from course_lib import add_norm, feed_forward, multi_head, transformer
 from course_lib.answers.source import source_of as answer_source
 from course_lib.xray.calls import COURSE
 
@@ -25,9 +25,9 @@ GIVEN = {
         multi_head.AsSelfAttention,
         multi_head.AsCrossAttention,
         feed_forward.FeedForward,
-        encoder.Embedding,
+        transformer.Embedding,
         add_norm.Norm,
-        decoder.Decoder,
+        transformer.Decoder,
     )
 }
 

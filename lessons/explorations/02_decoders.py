@@ -102,4 +102,4 @@ reveal(guess, times["before it"] / times["after the step"])
 # %% [markdown]
 # About twice as long on one processor, where the GRU's own steps take much of the time in both. On a machine that can compute all contexts at once, the number of calls that wait for each other matters more.
 #
-# Bahdanau et al. 2015; Luong et al. 2015. Titles and links: REFERENCES.md.
+# Bahdanau et al. 2015; Luong et al. 2015. Titles and links: docs/REFERENCES.md.

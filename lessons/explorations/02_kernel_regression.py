@@ -120,4 +120,4 @@ assert torch.allclose(found, by_distance @ equal)
 # %% [markdown]
 # A small width trusts the nearest measurement, a large one averages the noise away. Attention has the same choice to make, and lesson 06 makes it: it divides the scores by $\sqrt{d_k}$, so that a softmax over keys at random is neither flat nor sharp.
 #
-# Nadaraya 1964, Watson 1964 (kernel regression); Tsai et al. 2019 (attention as a kernel). Titles and links: REFERENCES.md.
+# Nadaraya 1964, Watson 1964 (kernel regression); Tsai et al. 2019 (attention as a kernel). Titles and links: docs/REFERENCES.md.

@@ -11,7 +11,7 @@ import torch
 from course_lib.attention import dot_scores, softmax
 from course_lib.exercises import mine, reveal
 from course_lib.instruments import measuring, plots
-from course_lib.rnn import gru_cell
+from course_lib.before_attention import gru_cell
 
 # %% tags=["hide-input"]
 names = ["RNN: one step a token", "self-attention: one step, all pairs"]
@@ -206,4 +206,4 @@ assert growth[2] < 2.5
 # - $n^2$ scores: 4 times the work for twice the tokens. A written-out attention also keeps $n^2$ weights for the backward pass.
 # - When time grows faster than the operations, ask who spends it. Here it was neither arithmetic nor the cache.
 #
-# Vaswani et al. 2017, table 1. Titles and links: REFERENCES.md.
+# Vaswani et al. 2017, table 1. Titles and links: docs/REFERENCES.md.

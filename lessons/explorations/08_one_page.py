@@ -56,10 +56,10 @@ reveal(guess, round((turned - cross_attention(z, h, *matrices)).abs().max().item
 # An encoder begins with an embedding, $x_i = \sqrt{d_{model}}\, E_t + p_i$, and goes through block after block. In pre-norm nothing has normed what the blocks have added up, so one more norm ends the stack. In post-norm `last_norm` does nothing. You have read it in lesson 08; now write it without looking.
 
 # %%
-# given: encoder.residual
+# given: transformer.residual
 
 # %%
-# given: encoder.Embedding
+# given: transformer.Embedding
 
 
 # %% tags=["given"]

@@ -130,7 +130,7 @@ reveal(guess, round(faster, 1))
 assert 3.5 < faster < 4.1
 
 # %% [markdown]
-# (Measured once, in processor time on one thread: [results/passes.json](../../results/passes.json).) Much less than 25. To see why, time one pass over 1, 8, 36, 68 and 128 tokens:
+# (Measured once, in processor time on one thread: [research/results/passes.json](../../research/results/passes.json).) Much less than 25. To see why, time one pass over 1, 8, 36, 68 and 128 tokens:
 
 # %% tags=["hide-input"]
 lengths = [int(n) for n in kept["passes"]]
@@ -257,4 +257,4 @@ needs()
 # 32 · 8 · (128 + 128) = 65,536 numbers a token, so 65,536 · 8,192 · 2 bytes = 1.07 GB. With 32 key heads it would be four times that.
 # </details>
 #
-# Shazeer 2019 (the cache, and shared keys); Ainslie et al. 2023 (grouped queries); Allal et al. 2025 (SmolLM2). Titles and links: REFERENCES.md.
+# Shazeer 2019 (the cache, and shared keys); Ainslie et al. 2023 (grouped queries); Allal et al. 2025 (SmolLM2). Titles and links: docs/REFERENCES.md.

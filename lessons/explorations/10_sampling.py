@@ -13,7 +13,7 @@ from course_lib.data import characters, needs, shakespeare
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots
 from course_lib.pretrained import shakespeare_model
-from course_lib.sampling import generate
+from course_lib.language_model import generate
 
 # %% [markdown]
 # If you always take the likeliest token, the text tends to repeat itself. Drawing from all 77 characters means that once in a while something absurd comes, and the model must go on from there. Three controls act on the logits $z$ before the draw:

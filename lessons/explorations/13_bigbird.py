@@ -169,4 +169,4 @@ assert found["random"][0] == [None] * 5 and not alone.any(0).all()
 # | cost | $2nd \cdot b(w + 2g + r)$ in place of $2n^2d$ |
 # | causal | drop what comes later: the global block no longer collects |
 #
-# Zaheer et al. 2020, section 2 and appendix D; Child et al. 2019; Vaswani et al. 2017, table 1. Titles and links: REFERENCES.md.
+# Zaheer et al. 2020, section 2 and appendix D; Child et al. 2019; Vaswani et al. 2017, table 1. Titles and links: docs/REFERENCES.md.

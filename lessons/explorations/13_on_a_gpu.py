@@ -3,7 +3,7 @@
 #
 # **15 minutes · an exploration of lesson 13 · needs nothing**
 #
-# Lessons 13 and 14 race on a processor with two cores. Large models are trained on GPUs. **Who wins there, and what decides it?** An H100 with 80 GB took the times of this page: one layer of the size in lesson 13 ($d_{model} = 1{,}024$, 16 heads, numbers of two bytes), forward and backward, one text. On a GPU that PyTorch can use, `python -m benchmarks.on_gpu` takes them again.
+# Lessons 13 and 14 race on a processor with two cores. Large models are trained on GPUs. **Who wins there, and what decides it?** An H100 with 80 GB took the times of this page: one layer of the size in lesson 13 ($d_{model} = 1{,}024$, 16 heads, numbers of two bytes), forward and backward, one text. On a GPU that PyTorch can use, `python -m research.benchmarks.on_gpu` takes them again.
 
 # %%
 from course_lib.exercises import reveal

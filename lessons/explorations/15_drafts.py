@@ -134,8 +134,8 @@ assert torch.allclose(total, target[0], atol=1e-3)
 needs("shakespeare")
 
 # %%
-from course_lib.ngrams import NGrams
-from course_lib.speculative import speculate
+from course_lib.corpus import NGrams
+from course_lib.beyond import speculate
 
 text = shakespeare.complete_works()[:1_115_394]
 known = characters.Characters(text)

@@ -99,7 +99,7 @@ class FourBitLinear(nn.Module):
 from copy import deepcopy
 
 from course_lib.instruments import training
-from course_lib.lora import adapt
+from course_lib.assistant import adapt
 
 names = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 
@@ -253,4 +253,4 @@ measuring.expect(claim, 1.05 < slower < 1.6, f"{slower - 1:.0%}")
 # W + B A lies between the sixteen steps of its block. Merged and rounded, it would lose up to half a step for each weight, which may be more than the change itself. Merge it into the decoded weight.
 # </details>
 #
-# Hu et al. 2021 (LoRA); Dettmers et al. 2023 (QLoRA); Chen et al. 2016 (recomputation). Titles and links: REFERENCES.md.
+# Hu et al. 2021 (LoRA); Dettmers et al. 2023 (QLoRA); Chen et al. 2016 (recomputation). Titles and links: docs/REFERENCES.md.

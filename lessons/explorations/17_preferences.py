@@ -136,4 +136,4 @@ plots.show(figure, f"Probabilities of four answers before, learned, and best: {t
 # No, only the difference counts: if both fall, the worse one faster, the loss falls. But it is a warning.
 # </details>
 #
-# Rafailov et al. 2023 (DPO); Ouyang et al. 2022 (rewards and a divergence); Bradley & Terry 1952; Christiano et al. 2017. Titles and links: REFERENCES.md.
+# Rafailov et al. 2023 (DPO); Ouyang et al. 2022 (rewards and a divergence); Bradley & Terry 1952; Christiano et al. 2017. Titles and links: docs/REFERENCES.md.

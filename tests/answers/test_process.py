@@ -13,7 +13,7 @@ from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.answers.process import KINDS, ChildProcess
 from course_lib.answers.source import define, find_source, self_contained, source_of
 from course_lib.checking.catalogue import load
-from course_lib.checking.telling import panel
+from course_lib.checking.explain import panel
 from course_lib.checking.verdict import judge
 from tests import WEEKLY
 

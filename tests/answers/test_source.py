@@ -7,7 +7,7 @@ from jaxtyping import Float
 from course_lib.answers.answer import InProcess, Request
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.source import define, is_stub, self_contained, stub
-from course_lib.encoder import EncoderBlock
+from course_lib.transformer import EncoderBlock
 
 ANSWER = '''
 def answer(x: Tensor, factor: float = FACTOR) -> Tensor:

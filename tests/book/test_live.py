@@ -9,13 +9,13 @@ from torch import nn
 
 from book import live
 from course_lib.attention import softmax
+from course_lib.corpus import NGrams
 from course_lib.data import spelling, store
 from course_lib.efficient import kernel
 from course_lib.instruments.attribution import probability_drops
-from course_lib.ngrams import NGrams
 from course_lib.positions import rotary
 from course_lib.pretrained import pronouncer, shakespeare_model
-from experiments.language_model import split
+from research.experiments.language_model import split
 from tests.book.serving import served
 
 WORDS = ("phonograph", "attention", "a", "supercalifragilisticexpialidocious")

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
 
 from course_lib.checking.catalogue import load
+from course_lib.checking.explain import panel
 from course_lib.checking.notebook.solution_text import solution_text
-from course_lib.checking.telling import panel
 from course_lib.command_line.learn import FIRST
 from course_lib.exercises import verdict
 from course_lib.files import ipynb

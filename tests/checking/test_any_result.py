@@ -8,9 +8,9 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.telling import panel
-from course_lib.checking.telling.explanation import explanation
-from course_lib.checking.trying.trial import AnswerRun
+from course_lib.checking.explain import panel
+from course_lib.checking.explain.explanation import explanation
+from course_lib.checking.run.trial import AnswerRun
 from course_lib.checking.verdict import judge
 from tests import TENTH
 from tests.checking.any_result import made_up

@@ -9,7 +9,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import HELD, judge
-from evaluation import GIVEN, read
+from research.evaluation import GIVEN, read
 
 PASSED_ONCE = [
     row

@@ -3,7 +3,7 @@
 import pytest
 
 from course_lib.answers.process import ChildProcess
-from evaluation import judged, read
+from research.evaluation import judged, read
 
 RIGHT = {row["exercise"]: row for row in read() if row["right"] and row["class"] == "passed"}
 

@@ -14,14 +14,14 @@ import torch
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load
 from course_lib.command_line.main import main
-from course_lib.encoder import Encoder
 from course_lib.exercises import mine, verdict
 from course_lib.files import ipynb
 from course_lib.files.releases import hand_out
 from course_lib.files.workspace import Guess, Record, Workspace
 from course_lib.instruments.recording import record_weights
-from course_lib.key_value_cache import use_cache
 from course_lib.masks import causal_mask
+from course_lib.real_models import use_cache
+from course_lib.transformer import Encoder
 
 PARTS = re.split(
     r"^=== (.*)\n",

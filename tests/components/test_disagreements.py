@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import attend, dot_scores, softmax
-from course_lib.decoder import cross_attention
+from course_lib.before_attention import layers_needed, receptive_field, unroll
 from course_lib.efficient.cost import operations
 from course_lib.feed_forward import FeedForward, MinimalBlock, feed_forward
 from course_lib.instruments import training
@@ -17,11 +17,10 @@ from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import shift_matrix, sinusoidal
-from course_lib.rnn import unroll
 from course_lib.scaling import estimate_parameters, training_flops
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
 from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
-from course_lib.windows import layers_needed, receptive_field
+from course_lib.transformer import cross_attention
 
 
 def draw(*shape):

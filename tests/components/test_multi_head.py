@@ -3,7 +3,6 @@ import inspect
 import pytest
 import torch
 
-from course_lib.grouped_query import GroupedQueryAttention
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.multi_head import (
     MultiHeadAttention,
@@ -12,6 +11,7 @@ from course_lib.multi_head import (
     score_variance,
     split_heads,
 )
+from course_lib.real_models import GroupedQueryAttention
 
 
 def draw(*shape):

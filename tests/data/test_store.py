@@ -254,7 +254,7 @@ def test_each_item_names_the_lessons_that_use_it():
 
 
 def test_the_data_page_tells_of_every_item():
-    page = (ROOT / "DATA.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "DATA.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(rows) == len(store.ITEMS)
     for row, item in zip(rows, store.ITEMS.values(), strict=True):
@@ -267,9 +267,11 @@ def test_the_data_page_tells_of_every_item():
 
 
 def test_the_data_page_tells_of_all_weights_what_they_were_trained_on():
-    page = (ROOT / "DATA.md").read_text(encoding="utf-8")
-    for file in (ROOT / "results" / "weights").iterdir():
-        [row] = [x for x in page.splitlines() if x.startswith(f"`results/weights/{file.name}`")]
+    page = (ROOT / "docs" / "DATA.md").read_text(encoding="utf-8")
+    for file in (ROOT / "research" / "results" / "weights").iterdir():
+        [row] = [
+            x for x in page.splitlines() if x.startswith(f"`research/results/weights/{file.name}`")
+        ]
         assert any(f"of `{item}` (" in row for item in store.ITEMS), file.name
         [megabytes] = re.findall(r"bits \(([\d.]+) MB\)", row)
         assert megabytes == f"{file.stat().st_size / 1e6:.1f}", file.name

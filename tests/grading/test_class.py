@@ -16,11 +16,11 @@ from typing import Literal
 
 import pytest
 
-from benchmarks.grading import NOT_SCALED, RIGHT, STEM, Answer, answers, breaking, filled
 from course_lib.command_line import main
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.grading.judging.isolation import best_level
+from research.benchmarks.grading import NOT_SCALED, RIGHT, STEM, Answer, answers, breaking, filled
 from tests import TENTH, WEEKLY
 
 DOWNLOADED = (2026, 11, 27, 9, 0, 0)

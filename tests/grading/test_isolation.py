@@ -142,7 +142,9 @@ def test_a_level_shows_python_and_its_packages_alone(sandbox):
         reply = sandbox(f"def answer():\n    import {module}")
         assert reply.error
         assert reply.error.type == "ModuleNotFoundError"
-    reply = sandbox("from course_lib.windows import receptive_field\ndef answer():\n    return 1")
+    reply = sandbox(
+        "from course_lib.before_attention import receptive_field\ndef answer():\n    return 1"
+    )
     assert reply.output == 1
 
 

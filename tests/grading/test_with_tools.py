@@ -14,10 +14,10 @@ import zipfile
 import jsonschema
 import pytest
 
-from benchmarks import environments
-from benchmarks.grading import SOURCES, STEM, answers, in_one_notebook, write
 from course_lib.command_line.main import main
 from course_lib.grading.exports import export, release
+from research.benchmarks import environments
+from research.benchmarks.grading import SOURCES, STEM, answers, in_one_notebook, write
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("COURSE_TEST_TOOLS") != "1", reason="takes minutes: set COURSE_TEST_TOOLS=1"

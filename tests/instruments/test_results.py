@@ -6,7 +6,7 @@ import pytest
 
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results
-from experiments.__main__ import found
+from research.experiments.__main__ import found
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_seconds_are_those_of_all_runs_of_an_experiment(folder, monkeypatch):
 
 def test_no_experiment_takes_what_is_kept_for_its_own_measurement():
     for name in found():
-        source = (ROOT / "experiments" / f"{name}.py").read_text("utf8")
+        source = (ROOT / "research" / "experiments" / f"{name}.py").read_text("utf8")
         assert "results.load" not in source, f"{name}: `results.once` keeps what was interrupted"
 
 

@@ -29,7 +29,6 @@ from course_lib.grading.marks.by_hand import read_rubric
 from course_lib.grading.marks.schema import BY_HAND
 from course_lib.grading.marks.words import in_words
 from course_lib.instruments import results
-from experiments import claims
 from lessons import build as lessons_build
 from lessons.build import (
     UNTOUCHED_ONLY,
@@ -41,6 +40,7 @@ from lessons.build import (
 )
 from lessons.kept import CHECK, alike, keep_outputs, show_stubs, stub_panel
 from lessons.minutes import minutes
+from research.experiments import claims
 from tests import TENTH
 
 FILES = lesson_files()

@@ -50,7 +50,7 @@ def test_a_topic_is_taught_exercised_and_measured_where_the_map_says(topic):
         number, heading = topic.measured.split(" ", 1)
         assert any(map(measures, sections(number)[heading]))
     for name in topic.results.split():
-        assert (ROOT / "results" / f"{name}.json").is_file(), name
+        assert (ROOT / "research" / "results" / f"{name}.json").is_file(), name
     assert topic.measured or not topic.results, "a figure that no section shows"
 
 

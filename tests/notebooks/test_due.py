@@ -37,7 +37,7 @@ def test_where_nothing_has_changed_but_what_lessons_use_they_alone_are_due(after
         "notebooks/explorations/07_induction_heads.ipynb",
         "course_lib/instruments/attention_only.py",  # imported by the page
         "course_lib/exercises/induction/head.py",
-        "results/induction.json",
+        "research/results/induction.json",
     ],
 )
 def test_an_exploration_is_due_after_a_change_of_what_it_stands_on(after, changed):

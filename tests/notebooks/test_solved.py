@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from experiments.claims import names_of
+from research.experiments.claims import names_of
 from lessons.build import build, lesson_files
 from tests.lying_clock.sitecustomize import lying
 

@@ -16,9 +16,7 @@ from urllib.parse import quote, unquote
 import nbformat
 import pytest
 
-import evaluation
-from benchmarks import blocks, generation, on_gpu
-from benchmarks.efficient import table
+import research.evaluation
 from book import pictures
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
@@ -39,10 +37,16 @@ from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
+from research.benchmarks import blocks, generation, on_gpu
+from research.benchmarks.efficient import table
 
 UPDATE = "UPDATE_PAGES" in os.environ
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
-PAGES = sorted(file.name for file in ROOT.glob("*.md"))
+PAGES = sorted(
+    file.relative_to(ROOT).as_posix()
+    for x in (".", "docs", ".github")
+    for file in (ROOT / x).glob("*.md")
+)
 
 
 def read(page):
@@ -58,6 +62,10 @@ def hold(page, before, after, wanted):
         (ROOT / page).write_text(text[:start] + wanted + text[end:], "utf8")
     else:
         assert text[start:end] == wanted, f"{page} is not up to date: run `make pages`"
+
+
+def hold_results(name, wanted):
+    hold("docs/RESULTS.md", f"(../research/results/{name}.json).\n\n", "\n\n", wanted)
 
 
 def figures(name):
@@ -103,19 +111,19 @@ def test_the_results_page_shows_the_kept_proof():
     for x in kept["components"]:
         errors = f"{x['error']:.0e} | {x['gradient_error']:.0e}"
         rows.append(f"| `{x['component']}` | {x['oracle']} | {errors} |")
-    hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", "\n".join(rows))
+    hold("docs/RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", "\n".join(rows))
     rows = [kept["exercises"], ["-:"] * len(kept["exercises"]), kept["exercises"].values()]
     table = "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
-    hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", table)
+    hold("docs/RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", table)
 
 
 def test_the_instructors_page_says_what_grading_took():
     kept = figures("grading")
     ours, nbgrader, otter = (kept[tool] for tool in ("course", "nbgrader", "otter"))
     hold(
-        "GRADING.md",
+        "docs/GRADING.md",
         "right, wrong, partly right or broken: ",
-        " (`python -m benchmarks.grading",
+        " (`python -m research.benchmarks.grading",
         f"{ours['each']:.2f} seconds of one processor, after a start of {ours['start']:.0f} "
         f"seconds. The same notebooks take nbgrader {nbgrader['each']:.1f} seconds each, and otter "
         f"{otter['each']:.1f}",
@@ -196,7 +204,7 @@ def test_the_results_are_summed_up_in_one_line_each():
         f"the word before, at four times its length: rotary {far['rotary']} right with biases of "
         f"queries and keys, {far['rotary, no biases']} without.",
     ]
-    hold("RESULTS.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
+    hold("docs/RESULTS.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
 
 
 def test_the_results_page_shows_the_kept_results():
@@ -206,7 +214,7 @@ def test_the_results_page_shows_the_kept_results():
         places = [kept["lengths"].index(n) for n in lengths]
         shares = [mean(kept[name], lambda run, i=i: run["accuracy"][i]) for i in places]
         rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
-    hold("RESULTS.md", "(results/attention.json).\n\n", "\n\n", "\n".join(rows))
+    hold_results("attention", "\n".join(rows))
     kept = figures("positions")
     rows = ["| words read | 16 | 32 | 64 |", "|:-|-:|-:|-:|"]
     assert kept["lengths"] == [16, 32, 64]
@@ -215,7 +223,7 @@ def test_the_results_page_shows_the_kept_results():
         runs = kept["before"][name]
         shares = [mean(runs, lambda run, i=i: run["right"][i]) for i in range(3)]
         rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
-    hold("RESULTS.md", "(results/positions.json).\n\n", "\n\n", "\n".join(rows))
+    hold_results("positions", "\n".join(rows))
     kept, places = figures("extrapolation")["runs"], (32, 64, 128, 256)
     head = " | ".join([*map(str, places), "256, last 32 shown"])
     rows = [f"| nats near character | {head} |", "|:-|-:|-:|-:|-:|-:|"]
@@ -223,7 +231,9 @@ def test_the_results_page_shows_the_kept_results():
         losses = [mean(runs, lambda run, n=n: run["all"][n // 16 - 1]) for n in places]
         losses.append(mean(runs, lambda run: run["last"][-1]))
         rows.append(f"| {name} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
-    hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
+    hold(
+        "docs/RESULTS.md", "(../research/results/extrapolation.json).\n\n", "\n\n", "\n".join(rows)
+    )
     kept, windows = figures("unseen_distances")["runs"], (0, 1, 3, 7)
     head = " | ".join(str(32 * (i + 1)) for i in windows)
     rows = [f"| nats in the 32 characters up to | {head} |", "|:-|-:|-:|-:|-:|"]
@@ -234,17 +244,22 @@ def test_the_results_page_shows_the_kept_results():
             for i in windows
         ]
         rows.append(f"| {name} | {' | '.join(shown)} |")
-    hold("RESULTS.md", "(results/unseen_distances.json).\n\n", "\n\n", "\n".join(rows))
+    hold(
+        "docs/RESULTS.md",
+        "(../research/results/unseen_distances.json).\n\n",
+        "\n\n",
+        "\n".join(rows),
+    )
     times = blocks.table(figures("block_speed"))
-    hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
+    hold_results("block_speed", times)
     pace = generation.table(figures("generation_speed"))
-    hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
-    told = evaluation.table(figures("wrong_answers"))
-    hold("RESULTS.md", "(results/wrong_answers.json).\n\n", "\n\n", told)
+    hold_results("generation_speed", pace)
+    told = research.evaluation.table(figures("wrong_answers"))
+    hold_results("wrong_answers", told)
     times = on_gpu.table(figures("attention_on_gpu"))
-    hold("RESULTS.md", "(results/attention_on_gpu.json).\n\n", "\n\n", times)
+    hold_results("attention_on_gpu", times)
     after = "more time or memory than the benchmark allows.\n\n"
-    assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
+    assert f"{after}{table(figures('attention_speed'))}\n" in read("docs/RESULTS.md")
 
 
 def section(number, heading):
@@ -252,7 +267,7 @@ def section(number, heading):
     own = [x.notebook for x in pages() if lesson_of(x.number) == number and x.written]
     [path] = [x for x in own if lab_anchor(heading) in anchors(ROOT / "notebooks" / x)]
     anchor = quote(lab_anchor(heading), safe=":,?!'&")
-    return f"[{number} {plain(heading)}](notebooks/{path.as_posix()}#{anchor})"
+    return f"[{number} {plain(heading)}](../notebooks/{path.as_posix()}#{anchor})"
 
 
 def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured():
@@ -271,16 +286,16 @@ def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured
     for x in every:
         built = "<br>".join(f"`{name}`" for name in x.exercises.split()) or "–"
         places = [section(*x.measured.split(" ", 1))] if x.measured else []
-        places += [f"[{name}.json](results/{name}.json)" for name in x.results.split()]
+        places += [f"[{name}.json](../research/results/{name}.json)" for name in x.results.split()]
         taught, shown = section(x.lesson, x.section), "<br>".join(places) or "–"
         rows.append(f"| {x.id} | {x.topic} | {taught} | {built} | {shown} |")
-    hold("TOPICS.md", "## Topics\n\n", "\n\n## ", "\n".join(rows))
+    hold("docs/TOPICS.md", "## Topics\n\n", "\n\n## ", "\n".join(rows))
     rows = ["| | printed | what holds | shown in |", "|:-|:-|:-|:-|"]
     rows += [
         f"| {x.id} | {x.printed} | {x.holds} | {section(x.lesson, x.section)} |"
         for x in disagreements()
     ]
-    hold("TOPICS.md", "pins down what holds.\n\n", "\n\nThe tables", "\n".join(rows))
+    hold("docs/TOPICS.md", "pins down what holds.\n\n", "\n\nThe tables", "\n".join(rows))
 
 
 def plain(heading):
@@ -308,7 +323,7 @@ def test_links_between_pages_lead_somewhere(page):
         if re.match(r"https?:|mailto:", target):
             continue
         path, _, anchor = target.partition("#")
-        there = ROOT / path if path else ROOT / page
+        there = (ROOT / page).parent / path if path else ROOT / page
         assert there.exists(), f"{page} links to {target}"
         if anchor:
             assert unquote(anchor) in anchors(there), f"{page} links to {target}"
@@ -316,10 +331,12 @@ def test_links_between_pages_lead_somewhere(page):
 
 # paths that a reader is to make, that a build makes, or that are examples
 EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.", "NAME", "workspace/", ".venv/")
-FOLDERS = ("course_lib", "lessons", "notebooks", "experiments", "tests", "benchmarks", "results")
+FOLDERS = ("course_lib", "lessons", "notebooks", "research", "tests")
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "GRADING.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/GRADING.md"]
+)
 def test_paths_that_a_page_names_exist(page):
     for words in re.findall(r"`([^`\n]+)`", read(page)):
         for path in re.findall(r"[\w.{},*-]+(?:/[\w.{},*-]*)+", words):
@@ -344,7 +361,13 @@ def test_every_symbol_of_the_glossary_is_used_and_told_once():
 def test_every_command_that_the_pages_name_is_one():
     from course_lib.command_line.main import main
 
-    for page in ("README.md", "CONTRIBUTING.md", "GRADING.md", "DATA.md", "SECURITY.md"):
+    for page in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/GRADING.md",
+        "docs/DATA.md",
+        ".github/SECURITY.md",
+    ):
         for command in re.findall(r"`course (\w+)", read(page)):
             with pytest.raises(SystemExit) as ended:
                 main([command, "--help"])

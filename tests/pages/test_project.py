@@ -13,42 +13,17 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import course_lib
+from course_lib.checking.catalogue import ids, load, outline
+from course_lib.files.course_map import lesson_of, lessons_of_module
 from course_lib.files.paths import ROOT
 
-# each part may import those before it, and its own
+COURSE = ROOT / "course_lib"
+# each part may import those before it, and its own; components those of no later lesson
+COMPONENTS = "components"
 ORDER = [
-    ["files"],
-    ["start", "windows", "rnn", "seq2seq"],
-    ["attention"],
-    ["self_attention"],
-    ["positions"],
-    ["feed_forward", "masks"],
-    ["multi_head", "head_scores"],
-    ["add_norm", "induction"],
-    ["encoder"],
-    ["decoder"],
-    ["transformer"],
-    ["pooling", "pair_order", "grouped_query", "swiglu", "ssru", "key_value_cache"],
-    ["byte_pair", "corpus", "ngrams", "adamw", "muon", "squared_relu"],
-    ["language_model", "sampling", "corrected_counts"],
-    ["schedules", "label_smoothing", "batching", "beam_search", "bleu"],
-    ["chrf"],
-    ["scaling", "mixture"],
-    ["vision", "state_space", "delta_rule", "speculative"],
-    ["efficient"],
-    ["pretraining"],
-    ["assistant", "lora", "dpo"],
-    ["reward"],
-    ["data", "instruments"],
-    ["pretrained"],
-    ["answers"],
-    ["checking"],
-    ["exercises"],
-    ["xray"],
-    ["grading"],
-    ["verify"],
-    ["command_line"],
-]
+    "files", COMPONENTS, "efficient", "data", "instruments", "pretrained", "answers", "checking",
+    "exercises", "xray", "grading", "verify", "command_line",
+]  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 
 
@@ -63,20 +38,32 @@ def modules_imported(file):
         yield from (n.removeprefix("course_lib.") for n in names if n.startswith("course_lib."))
 
 
+def rank(part):
+    """Return the place of a part: a folder's in the order, and a component's by its lesson."""
+    if (COURSE / part).is_dir():
+        return ORDER.index(part), 0
+    return ORDER.index(COMPONENTS), lessons_of_module(part)[0]
+
+
 def test_imports_flow_one_way():
-    rank = {part: i for i, parts in enumerate(ORDER) for part in parts}
-    for file in (ROOT / "course_lib").rglob("*.py"):
-        part = file.relative_to(ROOT / "course_lib").parts[0].removesuffix(".py")
-        if part == "__init__":
+    for file in COURSE.rglob("*.py"):
+        part = file.relative_to(COURSE).parts[0].removesuffix(".py")
+        if part in ("__init__", "old_names"):
             continue
-        assert part in rank, f"{part} has no place in the order of imports"
         for other in {name.partition(".")[0] for name in modules_imported(file)}:
-            assert rank[other] <= rank[part], f"{file.name} imports {other}, which comes later"
+            assert rank(other) <= rank(part), f"{file.name} imports {other}, which comes later"
+
+
+def test_an_exercise_builds_a_component_of_its_own_lesson():
+    for exercise_id in ids():
+        module = load(exercise_id).reference.__module__.split(".")[1]
+        lesson = int(lesson_of(outline(exercise_id).lesson))
+        assert lesson in lessons_of_module(module), exercise_id
 
 
 def test_plots_are_imported_by_notebooks_alone():
     pictures = ("instruments.plots", "instruments.drawings")
-    for file in (ROOT / "course_lib").rglob("*.py"):
+    for file in COURSE.rglob("*.py"):
         imported = any(name.startswith(pictures) for name in modules_imported(file))
         assert not imported or file.stem == "drawings" or file.parent.name == "pictures", file
 
@@ -174,7 +161,7 @@ def test_a_tested_python_is_taken_before_a_newer_one(make_learn):
 def test_no_two_modules_have_one_name():
     # exercises are named by their ids; verify, commands and pictures mirror what they are about
     mirrors = {"exercises", "verify", "command_line", "pictures"}
-    files = [x for x in (ROOT / "course_lib").rglob("*.py") if not mirrors & set(x.parts)]
+    files = [x for x in COURSE.rglob("*.py") if not mirrors & set(x.parts)]
     names = [x.stem for x in files if not x.stem.startswith("__")]
     assert len(names) == len(set(names)), {x for x in names if names.count(x) > 1}
 
@@ -182,7 +169,7 @@ def test_no_two_modules_have_one_name():
 def test_what_windows_lacks_is_imported_only_where_it_is_used():
     lacking = {"fcntl", "grp", "pwd", "resource", "termios"}
     linux_alone = ROOT / "course_lib" / "grading" / "judging" / "inside"
-    folders = ("course_lib", "lessons", "experiments", "benchmarks", "evaluation")
+    folders = ("course_lib", "lessons", "research")
     files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
     for file in files:
         if not file.is_relative_to(linux_alone):

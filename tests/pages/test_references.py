@@ -13,7 +13,7 @@ CITATION = re.compile(
 )
 NO_NAMES = {"After", "Before", "By", "From", "In", "Of", "Since", "The", "Until", "Copyright"}
 KEY = re.compile(rf"^- \*\*(.+ {YEAR})\*\*: .+\. \[.+\]\(https://\S+\)$", flags=re.MULTILINE)
-REFERENCES = (ROOT / "REFERENCES.md").read_text("utf8")
+REFERENCES = (ROOT / "docs" / "REFERENCES.md").read_text("utf8")
 
 
 def cited(text):
@@ -27,7 +27,7 @@ def cited(text):
 
 
 def places():
-    folders = ("course_lib", "lessons", "experiments", "benchmarks")
+    folders = ("course_lib", "lessons", "research")
     yield from (file for name in folders for file in sorted((ROOT / name).rglob("*.py")))
     yield ROOT / "lessons" / "topics.tsv"
     yield from (file for file in sorted(ROOT.glob("*.md")) if file.name != "REFERENCES.md")

@@ -4,13 +4,11 @@ from functools import partial
 
 import pytest
 
-from course_lib.beam_search import beam_search
 from course_lib.data import home_assistant, store, translating
-from course_lib.decoder import DecoderBlock
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments import results
 from course_lib.pretrained import home_translator
-from course_lib.transformer import Transformer
+from course_lib.transformer import DecoderBlock, EncoderBlock, Transformer
+from course_lib.translation import beam_search
 
 
 class Mine(Transformer):

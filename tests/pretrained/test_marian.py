@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from course_lib.data import store
-from course_lib.decoder import DecoderBlock
-from course_lib.encoder import EncoderBlock
 from course_lib.pretrained import marian
 from course_lib.pretrained.loading import Weights
+from course_lib.transformer import DecoderBlock, EncoderBlock
 
 pytestmark = pytest.mark.skipif(
     not store.is_fetched("marian"), reason="needs marian: run `course fetch marian`"

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock
 from course_lib.pretrained import minilm
+from course_lib.transformer import EncoderBlock
 
 pytestmark = pytest.mark.skipif(
     not store.is_fetched("minilm"), reason="needs minilm: run `course fetch minilm`"

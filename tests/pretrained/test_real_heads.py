@@ -3,9 +3,9 @@
 import torch
 from torch.testing import assert_close
 
-from course_lib.grouped_query import grouped_query_attention
 from course_lib.masks import causal_mask
 from course_lib.pretrained import real_heads
+from course_lib.real_models import grouped_query_attention
 
 
 def test_a_watched_rule_finds_the_same_and_its_weights_sum_up_to_one():

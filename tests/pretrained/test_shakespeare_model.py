@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments import results
 from course_lib.language_model import LanguageModel
 from course_lib.pretrained import shakespeare_model
-from experiments.language_model import FIRST, mean_loss, split
-from experiments.recipes import Predictor
+from course_lib.transformer import EncoderBlock
+from research.experiments.language_model import FIRST, mean_loss, split
+from research.experiments.recipes import Predictor
 
 
 @pytest.mark.skipif(

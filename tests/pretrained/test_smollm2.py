@@ -6,10 +6,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn import functional as F
 
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock
-from course_lib.key_value_cache import KeyValueCache
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0
+from course_lib.real_models import KeyValueCache
+from course_lib.transformer import EncoderBlock
 
 gguf = pytest.importorskip("gguf")
 pytestmark = pytest.mark.skipif(

@@ -8,13 +8,12 @@ import torch
 from course_lib.checking.catalogue import load
 from course_lib.data import store
 from course_lib.data.characters import Characters
-from course_lib.encoder import EncoderBlock
 from course_lib.exercises import mine
 from course_lib.files.workspace import Workspace
 from course_lib.language_model import LanguageModel
 from course_lib.positions import rotary
 from course_lib.self_attention import scaled_dot_product_attention
-from course_lib.transformer import Transformer
+from course_lib.transformer import EncoderBlock, Transformer
 from course_lib.xray import with_norm, without_head, without_mask, xray
 from course_lib.xray.owners import owner_of, source_of
 from course_lib.xray.stages import record

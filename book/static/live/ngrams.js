@@ -1,4 +1,4 @@
-// Lesson 10's counts with Kneser-Ney smoothing: course_lib/ngrams.py, without its tables. The text
+// Lesson 10's counts with Kneser-Ney smoothing: course_lib/corpus.py, without its tables. The text
 // is here, so what followed a context is found by going through it.
 export class NGrams {
   // discounts: for each length of context, what is taken off a count of 0, 1, 2, and 3 or more

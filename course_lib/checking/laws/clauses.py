@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from course_lib.checking.exercise import GIVEN, REMARKED, Exercise
 from course_lib.checking.laws.edits import edits
-from course_lib.checking.trying.trial import drawn, properties
+from course_lib.checking.run.trial import drawn, properties
 
 # no full stop ends `et al.`, nor stands between the factors of a product
 SENTENCE = re.compile(r"(?<=\S\.)(?<!et al\.)(?<!eq\.)(?<!\.\.\.)\s+(?=\S)")

@@ -16,14 +16,14 @@ from course_lib.answers.process import ChildProcess
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import find_source, source_of
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
 from course_lib.checking.mended import ROOM, tokens, without_texts
 from course_lib.checking.notebook.solution_text import standalone
-from course_lib.checking.telling.known_mistakes import diagnosis
-from course_lib.checking.trying.trial import AnswerRun, cases, same_reply
+from course_lib.checking.run.trial import AnswerRun, cases, same_reply
 from course_lib.checking.verdict import judge
 
 SEED = 0  # of the inputs that tell which faults are alike

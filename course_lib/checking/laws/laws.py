@@ -45,18 +45,18 @@ from course_lib.answers.answer import Description, Foreign, InProcess, Reply, te
 from course_lib.answers.settings import settings
 from course_lib.answers.source import define, source_of
 from course_lib.checking.exercise import Exercise, Mistake
-from course_lib.checking.laws.clauses import untied
-from course_lib.checking.laws.edits import edits
-from course_lib.checking.laws.mutants import by_heart, guessing, mutants
-from course_lib.checking.laws.sizes import missing_sizes
-from course_lib.checking.telling.known_mistakes import (
+from course_lib.checking.explain.known_mistakes import (
     diagnosis,
     equal_sizes,
     known,
     same_rows,
     try_mistake,
 )
-from course_lib.checking.trying.trial import (
+from course_lib.checking.laws.clauses import untied
+from course_lib.checking.laws.edits import edits
+from course_lib.checking.laws.mutants import by_heart, guessing, mutants
+from course_lib.checking.laws.sizes import missing_sizes
+from course_lib.checking.run.trial import (
     AnswerRun,
     cases,
     drawn,

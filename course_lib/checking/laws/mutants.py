@@ -14,7 +14,7 @@ from course_lib import attention
 from course_lib.answers.answer import InProcess, Reply, as_data, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Case, Draw, Exercise
-from course_lib.checking.trying.trial import (
+from course_lib.checking.run.trial import (
     cases,
     differentiable,
     drawn,

@@ -8,7 +8,7 @@ from typing import get_args
 from torch import Tensor
 
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.trying.trial import cases
+from course_lib.checking.run.trial import cases
 
 # the glossary's axes of positions
 POSITIONS = ("n", "query", "key")

@@ -22,7 +22,7 @@ from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
-from course_lib.checking.trying.forbidden import in_source, named
+from course_lib.checking.run.forbidden import in_source, named
 from course_lib.checking.verdict import Verdict, judge, sentence, untried, unwritten
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of

@@ -12,7 +12,7 @@ from course_lib.checking.notebook.answer_cells import (
     read_cell,
 )
 from course_lib.checking.notebook.solution_text import of_lesson
-from course_lib.checking.trying.source_names import names_in
+from course_lib.checking.run.source_names import names_in
 from course_lib.checking.verdict import sentence
 from course_lib.files.workspace import Workspace
 

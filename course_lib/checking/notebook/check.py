@@ -17,13 +17,13 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.explain import hints, panel
 from course_lib.checking.notebook import as_graded, cells, one_page, predictions
 from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import in_time
-from course_lib.checking.telling import hints, panel
-from course_lib.checking.trying.forbidden import DOORS, in_source
-from course_lib.checking.trying.remarks import remark
+from course_lib.checking.run.forbidden import DOORS, in_source
+from course_lib.checking.run.remarks import remark
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import MARK, VARIABLE, Workspace

@@ -2,8 +2,8 @@
 
 import itertools
 
-from course_lib.batching import by_tokens
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.translation import by_tokens
 
 exercise = Exercise(
     reference=by_tokens,

@@ -6,8 +6,8 @@ import math
 import torch
 
 from course_lib.answers.probe_layers import Probe
-from course_lib.beam_search import beam_search
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
+from course_lib.translation import beam_search
 
 START, STOP = 1, 0
 

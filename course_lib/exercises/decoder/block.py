@@ -9,11 +9,10 @@ from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
-from course_lib.decoder import DecoderBlock
-from course_lib.encoder import residual
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import AsCrossAttention, AsSelfAttention, MultiHeadAttention
+from course_lib.transformer import DecoderBlock, residual
 
 exercise = Exercise(
     reference=DecoderBlock,

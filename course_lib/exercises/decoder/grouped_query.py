@@ -6,7 +6,7 @@ from torch import Tensor
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION
-from course_lib.grouped_query import grouped_query_attention
+from course_lib.real_models import grouped_query_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
@@ -27,7 +27,7 @@ exercise = Exercise(
         "times fewer numbers": GIVEN,
         "is broadcast to the scores": "mask_of_the_first_head",
     },
-    forbidden=(*FUSED_ATTENTION, "course_lib.grouped_query.GroupedQueryAttention"),
+    forbidden=(*FUSED_ATTENTION, "course_lib.real_models.GroupedQueryAttention"),
 )
 
 

@@ -2,8 +2,8 @@
 
 import torch
 
+from course_lib.beyond import delta_rule
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.delta_rule import delta_rule
 
 exercise = Exercise(
     reference=delta_rule,
@@ -24,7 +24,7 @@ exercise = Exercise(
         "Time O": GIVEN,
         "memory of the state": GIVEN,
     },
-    forbidden=("course_lib.delta_rule.delta_rule_in_chunks",),
+    forbidden=("course_lib.beyond.delta_rule_in_chunks",),
 )
 
 

@@ -3,8 +3,8 @@
 import torch
 from einops import einsum
 
+from course_lib.beyond import matrix_memory
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.delta_rule import matrix_memory
 
 exercise = Exercise(
     reference=matrix_memory,
@@ -25,7 +25,7 @@ exercise = Exercise(
         "Time O": GIVEN,
         "memory of the state": GIVEN,
     },
-    forbidden=("course_lib.delta_rule.matrix_memory_at_once",),
+    forbidden=("course_lib.beyond.matrix_memory_at_once",),
 )
 
 

@@ -9,9 +9,9 @@ from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
-from course_lib.encoder import EncoderBlock, residual
 from course_lib.feed_forward import FeedForward
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
+from course_lib.transformer import EncoderBlock, residual
 
 exercise = Exercise(
     reference=EncoderBlock,

@@ -9,7 +9,7 @@ from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
-from course_lib.encoder import Encoder
+from course_lib.transformer import Encoder
 
 exercise = Exercise(
     reference=Encoder,

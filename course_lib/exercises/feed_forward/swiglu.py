@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from course_lib.answers.answer import Misfit
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.swiglu import SwiGLU
+from course_lib.real_models import SwiGLU
 
 exercise = Exercise(
     reference=SwiGLU,

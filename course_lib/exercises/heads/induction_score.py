@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.head_scores import induction_score
+from course_lib.multi_head import induction_score
 
 exercise = Exercise(
     reference=induction_score,

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.add_norm import induction_weights
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.induction import induction_weights
 from course_lib.masks import causal_mask
 from course_lib.self_attention import scaled_dot_product_attention
 

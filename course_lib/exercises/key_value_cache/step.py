@@ -5,9 +5,8 @@ from torch import Tensor
 
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.grouped_query import grouped_query_attention
-from course_lib.key_value_cache import KeyValueCache
 from course_lib.masks import causal_mask
+from course_lib.real_models import KeyValueCache, grouped_query_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
 SOFTMAX, NO_SOFTMAX = (Probe("attention_by_softmax"),), (Probe("attention_without_softmax"),)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from course_lib.answers.answer import Misfit
 from course_lib.answers.probe_layers import Probe
+from course_lib.assistant import LowRankLinear
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.lora import LowRankLinear
 
 # a layer so large that its initial parameters show how they were drawn
 D_IN, D_OUT, RANK = 64, 48, 100

@@ -2,8 +2,8 @@
 
 import torch
 
+from course_lib.assistant import merged
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.lora import merged
 
 exercise = Exercise(
     reference=merged,

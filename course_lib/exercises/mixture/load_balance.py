@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.mixture import load_balance
+from course_lib.scaling import load_balance
 
 exercise = Exercise(
     reference=load_balance,

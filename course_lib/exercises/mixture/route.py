@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.mixture import route
+from course_lib.scaling import route
 
 exercise = Exercise(
     reference=route,

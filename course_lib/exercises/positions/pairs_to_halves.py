@@ -4,7 +4,7 @@ import torch
 from einops import rearrange
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.pair_order import pairs_to_halves
+from course_lib.real_models import pairs_to_halves
 
 exercise = Exercise(
     reference=pairs_to_halves,

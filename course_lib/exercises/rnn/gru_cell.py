@@ -3,9 +3,9 @@
 import torch
 from einops import rearrange
 
+from course_lib.before_attention import gru_cell
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import RECURRENT
-from course_lib.rnn import gru_cell
 
 exercise = Exercise(
     reference=gru_cell,

@@ -4,9 +4,9 @@ import torch
 from einops import rearrange
 from torch.nn import functional as F
 
+from course_lib.before_attention import lstm_cell
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import RECURRENT
-from course_lib.rnn import lstm_cell
 
 exercise = Exercise(
     reference=lstm_cell,

@@ -2,9 +2,8 @@
 
 from math import ceil, log
 
+from course_lib.before_attention import layers_needed, sequential_steps
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.rnn import sequential_steps
-from course_lib.windows import layers_needed
 
 exercise = Exercise(
     reference=sequential_steps,

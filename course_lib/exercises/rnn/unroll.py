@@ -2,8 +2,8 @@
 
 import torch
 
+from course_lib.before_attention import rnn_cell, unroll
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.rnn import rnn_cell, unroll
 
 exercise = Exercise(
     reference=unroll,

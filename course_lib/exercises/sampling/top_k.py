@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.sampling import top_k
+from course_lib.language_model import top_k
 
 exercise = Exercise(
     reference=top_k,

@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.sampling import top_p
+from course_lib.language_model import top_p
 
 exercise = Exercise(
     reference=top_p,

@@ -4,8 +4,8 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.answers.watch import TooManyCalls
+from course_lib.beyond import parallel_scan
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.state_space import parallel_scan
 
 # 16 rounds; a loop over the tokens takes 100,000 operations, and one over blocks of them 1,000
 LONG, CALLS = 50_000, 600
@@ -31,7 +31,7 @@ exercise = Exercise(
         "in O(log n) calls of torch": "token_by_token",
         "a decay may be 0": "a decay of 0",
     },
-    forbidden=("course_lib.state_space.scan",),
+    forbidden=("course_lib.beyond.scan",),
     # a round more, where there is one, has nothing before it and changes nothing; before the first
     # token all is 0, whatever it decays by
     equivalent=("n - 1 -> n", "1 -> 0", "1.0 -> 2.0", "1.0 -> 0.0"),

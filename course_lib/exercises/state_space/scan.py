@@ -2,8 +2,8 @@
 
 import torch
 
+from course_lib.beyond import scan
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.state_space import scan
 
 exercise = Exercise(
     reference=scan,
@@ -22,7 +22,7 @@ exercise = Exercise(
         "The first state is b_1": "begins_with_one",
         "Time O": GIVEN,
     },
-    forbidden=("course_lib.state_space.parallel_scan",),
+    forbidden=("course_lib.beyond.parallel_scan",),
     # zeros are as many, whichever token's numbers they are made for
     equivalent=("0 -> -1",),
 )

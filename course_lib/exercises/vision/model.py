@@ -3,9 +3,9 @@
 import torch
 
 from course_lib.answers.probe_layers import Named, Probe
+from course_lib.beyond import VisionTransformer, patches
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
-from course_lib.vision import VisionTransformer, patches
 
 exercise = Exercise(
     reference=VisionTransformer,

@@ -2,8 +2,8 @@
 
 from math import ceil, log
 
+from course_lib.before_attention import layers_needed, receptive_field
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.windows import layers_needed, receptive_field
 
 exercise = Exercise(
     reference=layers_needed,

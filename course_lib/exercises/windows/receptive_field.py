@@ -1,7 +1,7 @@
 """How much of the sentence one state sees through stacked windows."""
 
+from course_lib.before_attention import receptive_field
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.windows import receptive_field
 
 exercise = Exercise(
     reference=receptive_field,

@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 
 from course_lib.checking.catalogue import load
+from course_lib.checking.explain.panel import failing_case
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.answer_cells import (
     Attempt,
@@ -28,9 +29,8 @@ from course_lib.checking.notebook.answer_cells import (
     judge_attempt,
     unanswered,
 )
-from course_lib.checking.telling.panel import failing_case
-from course_lib.checking.trying.forbidden import in_source
-from course_lib.checking.trying.source_names import names_in
+from course_lib.checking.run.forbidden import in_source
+from course_lib.checking.run.source_names import names_in
 from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of

@@ -160,7 +160,7 @@ def house(home: Home, before: Home | None = None) -> None:
 def shares(figures: Mapping[str, Any], title: str) -> None:
     """Show what of each held-out list baselines and LoRA have right, a dot a seed.
 
-    `figures` are those of results/assistant.json.
+    `figures` are those of research/results/assistant.json.
     """
     ways = {
         "examples in the prompt": figures["baselines"]["in context"],

@@ -16,9 +16,9 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking import catalogue
+from course_lib.checking.explain import panel
 from course_lib.checking.notebook import cells, time_limit
 from course_lib.checking.notebook.time_limit import Interrupted
-from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
 from course_lib.files.workspace import MARK, VARIABLE, Workspace

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from course_lib.before_attention import unroll
 from course_lib.efficient.cost import operations
-from course_lib.rnn import unroll
 from course_lib.self_attention import scaled_dot_product_attention
 
 

@@ -10,11 +10,11 @@ from course_lib.efficient import lsh
 from course_lib.efficient.bigbird import bigbird_mask, neighbours
 from course_lib.efficient.variants import VARIANTS
 from course_lib.efficient.window import window_mask
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments.training import seeded
 from course_lib.masks import causal_mask, leaks_future, padding_mask
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.self_attention import scaled_dot_product_attention
+from course_lib.transformer import EncoderBlock
 
 N, D_MODEL, HEADS = 41, 12, 3  # no block below divides 41
 LENGTHS = torch.tensor([41, 17, 0])

@@ -146,7 +146,7 @@ def packages():
     """The packages that a user would pick, where they can be fetched."""
     if os.environ.get("COURSE_TEST_TOOLS") != "1":
         pytest.skip("fetches packages: set COURSE_TEST_TOOLS=1")
-    from benchmarks import environments
+    from research.benchmarks import environments
 
     if missing := environments.importable(environments.ATTENTION):
         pytest.skip(f"could not be fetched: {', '.join(missing)}")

@@ -1,0 +1,99 @@
+"""How long a block takes: from the course's formulas, with fused parts, and PyTorch's own.
+
+python -m research.benchmarks.blocks
+
+Forward and backward in float32, on one thread. Time is that of the processor, and each round is
+divided by PyTorch's in the same round, so that other programs on the machine change little.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.instruments import results
+from course_lib.multi_head import MultiHeadAttention
+from course_lib.transformer import EncoderBlock
+from course_lib.verify.torch_stacks import torch_block
+from research.benchmarks import in_turn
+
+NAME, COMMAND = "block_speed", "python -m research.benchmarks.blocks"
+BATCH, N, D_MODEL, HEADS, ROUNDS = 8, 256, 512, 8, 25
+THEIRS = "PyTorch's nn.TransformerEncoderLayer"
+
+
+def fused_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """Normalise by torch's own function."""
+    return F.layer_norm(x, gain.shape, gain, bias)
+
+
+ATTENTION = {"attention": partial(MultiHeadAttention, rule=F.scaled_dot_product_attention)}
+NORM = {"norm_layer": fused_norm}
+OURS = {
+    "the course's formulas": {},
+    "the same, norm_layer= fused": NORM,
+    "the same, rule= fused": ATTENTION,
+    "the same, both fused": ATTENTION | NORM,
+}
+
+
+def steps() -> dict[str, Callable[[], None]]:
+    """Return what goes through each block and back; ours have the same weights."""
+    torch.manual_seed(0)
+    x = torch.randn(BATCH, N, D_MODEL, requires_grad=True)
+    real = torch.ones(BATCH, 1, N, dtype=torch.bool)
+    theirs = nn.TransformerEncoderLayer(D_MODEL, HEADS, 4 * D_MODEL, 0.0, batch_first=True)
+    blocks: dict[str, nn.Module] = {THEIRS: theirs}
+    weights = EncoderBlock(D_MODEL, HEADS, 4 * D_MODEL).state_dict()
+    expected = torch_block(weights, HEADS, "post", x, real)
+    for name, parts in OURS.items():
+        block = blocks[name] = EncoderBlock(D_MODEL, HEADS, 4 * D_MODEL, **parts)
+        block.load_state_dict(weights)
+        assert torch.allclose(block(x), expected, atol=1e-4), f"{name}: another output"
+
+    def step(block: nn.Module) -> None:
+        block(x).square().mean().backward()
+
+    return {name: partial(step, block) for name, block in blocks.items()}
+
+
+def summed_up(taken: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    """Return the median milliseconds of each block, and the median of its rounds by PyTorch's."""
+
+    def share(rounds: list[float]) -> float:
+        return statistics.median(a / b for a, b in zip(rounds, taken[THEIRS], strict=True))
+
+    return {
+        "milliseconds": {name: round(1000 * statistics.median(x)) for name, x in taken.items()},
+        "times PyTorch's": {name: round(share(x), 3) for name, x in taken.items()},
+    }
+
+
+def table(figures: dict) -> str:
+    """Return a table: milliseconds of the processor, and how many times PyTorch's."""
+    lines = ["| a block, forward and backward | milliseconds | times PyTorch's |", "|:-|-:|-:|"]
+    times = figures["times PyTorch's"]
+    for name, milliseconds in figures["milliseconds"].items():
+        lines.append(f"| {name} | {milliseconds} | {times[name]:.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table and keep the figures in research/results/block_speed.json."""
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    programs = steps()
+    in_turn.seconds(programs, 2)  # the first steps load what later ones find
+    figures = summed_up(in_turn.seconds(programs, ROUNDS))
+    print(table(figures))
+    taken = time.perf_counter() - start
+    results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+"""How fast SmolLM2 writes: from the course's parts, and in engines that others made.
+
+python -m research.benchmarks.generation
+
+The same prompt, the same 64 tokens, always the likeliest next one, on one thread. Time is that of
+the processor, the first token included, so that other programs on the machine change little.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from itertools import islice
+from typing import Any
+
+import psutil
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib.data import store
+from course_lib.instruments import results
+from course_lib.masks import causal_mask
+from course_lib.pretrained import smollm2
+from course_lib.self_attention import Rule
+from research.benchmarks import environments, in_turn
+
+NAME, COMMAND = "generation_speed", "python -m research.benchmarks.generation"
+QUESTION, TOKENS, ROUNDS = "Why is the sky blue?", 64, 5
+FORMULA = "the course's parts, as formulas"
+FUSED = "the same blocks, with fused parts by keyword"
+THEIRS = "transformers, float32"
+QUANTISED = "llama.cpp, weights of four bits"
+
+Writer = Callable[[], list[int]]
+
+
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attend by torch's own function, which is quicker with a batch dimension."""
+    q, k, v = (x.unsqueeze(0) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True).squeeze(0)
+
+
+def fused_norm(x: Tensor, gain: Tensor) -> Tensor:
+    """Normalise by torch's own function, with the eps of `add_norm.rms_norm`."""
+    return F.rms_norm(x, gain.shape, gain, 1e-5)
+
+
+class Rotation:
+    """Turn as `positions.rotary` does, by sines and cosines that are computed once for a step."""
+
+    def __init__(self, d: int, base: float):
+        speeds = base ** (-torch.arange(0, d, 2, dtype=torch.float32) / d)
+        angles = torch.arange(smollm2.MAX_LENGTH).unsqueeze(-1) * speeds
+        self._table = torch.cat([angles, angles], dim=-1)
+        self._places: Tensor | None = None
+
+    def __call__(self, x: Tensor, positions: Tensor, base: float) -> Tensor:
+        """Turn queries or keys by their positions, which are one tensor for all blocks."""
+        if positions is not self._places:
+            angles = self._table[positions]
+            self._places, self._cosine, self._sine = positions, angles.cos(), angles.sin()
+        left, right = x.chunk(2, dim=-1)
+        return torch.addcmul(x * self._cosine, torch.cat([-right, left], dim=-1), self._sine)
+
+
+class RoomyCache:
+    """Keep keys and values as `KeyValueCache` does, in room that doubles when it is full."""
+
+    def __init__(self, attention: Rule):
+        self._attention, self._length, self._room = attention, 0, 0
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attend from the new tokens to all tokens so far."""
+        n = q.shape[-2]
+        start, self._length = self._length, self._length + n
+        if self._length > self._room:
+            self._grow(k, v, start)
+        self._keys[..., start : self._length, :] = k
+        self._values[..., start : self._length, :] = v
+        k, v = (x[..., : self._length, :] for x in (self._keys, self._values))
+        return self._attention(q, k, v, causal_mask(n, self._length) if n > 1 else None)
+
+    def _grow(self, k: Tensor, v: Tensor, start: int) -> None:
+        self._room = max(2 * self._length, 128)
+        keys, values = (x.new_empty(*x.shape[:-2], self._room, x.shape[-1]) for x in (k, v))
+        if start:
+            keys[..., :start, :] = self._keys[..., :start, :]
+            values[..., :start, :] = self._values[..., :start, :]
+        self._keys, self._values = keys, values
+
+
+def fused(model: smollm2.SmolLM2) -> smollm2.SmolLM2:
+    """Return the model of the same weights with quicker parts, by the same keywords."""
+    turn = Rotation(smollm2.D_MODEL // smollm2.HEADS, smollm2.BASE)
+    parts = {"rule": fused_attention, "norm_layer": fused_norm, "turn": turn, "cache": RoomyCache}
+    with torch.device("meta"):
+        twin = smollm2.SmolLM2(model.tokenizer, **parts)
+    twin.load_state_dict(model.state_dict(), assign=True)
+    return twin.eval().requires_grad_(requires_grad=False)
+
+
+def prompt(model: smollm2.SmolLM2) -> list[int]:
+    """Return the tokens of the question, as the model answers it."""
+    return model.tokenizer.encode(smollm2.turns(QUESTION)).ids
+
+
+def ours(model: smollm2.SmolLM2) -> Writer:
+    """Write with a model of the course's."""
+    tokens = prompt(model)
+    return lambda: list(model.next_tokens(tokens, TOKENS))
+
+
+def llama(model: smollm2.SmolLM2) -> Writer:
+    """Write with Hugging Face's implementation, which is given the same weights."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    config = transformers.LlamaConfig(
+        vocab_size=smollm2.VOCAB,
+        hidden_size=smollm2.D_MODEL,
+        num_hidden_layers=smollm2.LAYERS,
+        num_attention_heads=smollm2.HEADS,
+        num_key_value_heads=smollm2.GROUPS,
+        intermediate_size=smollm2.D_FF,
+        max_position_embeddings=smollm2.MAX_LENGTH,
+        rms_norm_eps=1e-5,
+        rope_parameters={"rope_type": "default", "rope_theta": smollm2.BASE},
+        tie_word_embeddings=True,
+    )
+    theirs: Any = transformers.LlamaForCausalLM(config).eval()
+    state, weights = model.state_dict(), {"model.embed_tokens": "words.weight"}
+    weights |= {"lm_head": "words.weight", "model.norm": "last_norm.gain"}
+    for i in range(smollm2.LAYERS):
+        layer, block = f"model.layers.{i}", f"blocks.{i}"
+        for x in "qkvo":
+            name = f"{block}.attention.sublayer.attention.w_{x}.weight"
+            weights[f"{layer}.self_attn.{x}_proj"] = name
+        for number, name in ((1, "gate"), (2, "down"), (3, "up")):
+            weights[f"{layer}.mlp.{name}_proj"] = f"{block}.feed_forward.sublayer.w_{number}.weight"
+        weights[f"{layer}.input_layernorm"] = f"{block}.attention.gain"
+        weights[f"{layer}.post_attention_layernorm"] = f"{block}.feed_forward.gain"
+    theirs.load_state_dict({f"{a}.weight": state[b] for a, b in weights.items()}, strict=True)
+    tokens = torch.tensor([prompt(model)])
+    settings = {"max_new_tokens": TOKENS, "do_sample": False, "use_cache": True}
+    stop = {"eos_token_id": smollm2.STOP, "pad_token_id": smollm2.STOP}
+
+    def write() -> list[int]:
+        mask = torch.ones_like(tokens)
+        with torch.inference_mode():
+            written = theirs.generate(tokens, attention_mask=mask, **settings, **stop)
+        return written[0, tokens.shape[-1] :].tolist()
+
+    return write
+
+
+def llama_cpp(model: smollm2.SmolLM2) -> Writer:
+    """Write with llama.cpp, which computes with the file's small weights; its text may differ."""
+    from llama_cpp import Llama  # pyright: ignore[reportMissingImports]
+
+    path = str(store.unpacked("smollm2", smollm2.MEMBER))
+    theirs = Llama(path, n_ctx=256, n_threads=1, n_threads_batch=1, verbose=False)
+    tokens = prompt(model)
+
+    def write() -> list[int]:
+        theirs.reset()
+        return list(islice(theirs.generate(tokens, temp=0.0, repeat_penalty=1.0), TOKENS))
+
+    return write
+
+
+def benchmark(writers: dict[str, Writer]) -> dict:
+    """Return each writer's tokens a second of the processor, the median and every round."""
+    lengths = {name: len(write()) for name, write in writers.items()}
+    seconds = in_turn.seconds(writers, ROUNDS)
+    rounds = {name: [round(lengths[name] / x, 2) for x in seconds[name]] for name in writers}
+    medians = {name: statistics.median(paces) for name, paces in rounds.items()}
+    return {"tokens a second": medians, "rounds": rounds}
+
+
+def table(figures: dict) -> str:
+    """Return a table: tokens a second of the processor, and all rounds."""
+    lines = ["| SmolLM2, on one thread | tokens a second | rounds |", "|:-|-:|:-|"]
+    for name, pace in figures["tokens a second"].items():
+        rounds = ", ".join(f"{x:.1f}" for x in figures["rounds"][name])
+        lines.append(f"| {name} | {pace:.1f} | {rounds} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table and keep the figures in research/results/generation_speed.json."""
+    torch.set_num_threads(1)
+    start, load = time.perf_counter(), psutil.getloadavg()[0]
+    model = smollm2.load()
+    writers, versions = {FORMULA: ours(model), FUSED: ours(fused(model))}, {}
+    try:
+        writers[THEIRS] = llama(model)
+    except ImportError as error:
+        print(f"{THEIRS} is left out: {error}", file=sys.stderr)
+    else:
+        versions["transformers"] = metadata.version("transformers")
+    written = {tuple(write()) for write in writers.values()}
+    assert len(written) == 1, "they write different texts"
+    if environments.importable(environments.WRITER):
+        print(f"{QUANTISED} is left out: pip could not install it", file=sys.stderr)
+    else:
+        writers[QUANTISED] = llama_cpp(model)
+        versions["llama-cpp-python"] = metadata.version("llama-cpp-python")
+    figures = benchmark(writers) | {"packages": versions, "load": load, "tokens": TOKENS}
+    print(table(figures))
+    taken = time.perf_counter() - start
+    results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""A wrong answer that no bank has is told what differs, truly and within a second."""
+
+import time
+
+import pytest
+import torch
+
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import define, source_of
+from course_lib.attention import softmax, weighted_sum
+from course_lib.checking.catalogue import load
+from course_lib.checking.explain.changed_arguments import SECONDS
+from course_lib.checking.verdict import judge
+
+
+def said_of(exercise_id, answer):
+    return judge(load(exercise_id), InProcess(answer)).message
+
+
+def keys_as_values(query, keys, values, temperature):
+    one = query.dim() == keys.dim() - 1
+    scores = (query.unsqueeze(-2) if one else query) @ keys.mT / temperature
+    result = softmax(scores) @ keys
+    return result.squeeze(-2) if one else result
+
+
+def mask_of_columns(x, causal=False):
+    d = x.shape[-1]
+    mask = torch.ones(d, d, dtype=torch.bool).tril() if causal else None
+    return weighted_sum(softmax(x @ x.mT, mask), x)
+
+
+def half_renewed(x, h, w_x, w_h, b):
+    return 0.25 * torch.tanh(x @ w_x + h @ w_h + b) + 0.75 * h
+
+
+def tripled_targets(tokens, length, stride):
+    starts = torch.arange(0, len(tokens) - length, stride)
+    places = starts[:, None] + torch.arange(length)
+    return tokens[places], 3 * tokens[places]
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "answer", "said"),
+    [
+        ("attention/soft_lookup", keys_as_values, "with `keys` in the place of `values`"),
+        ("self_attention/parameter_free", mask_of_columns, "Here 2 is `n` and 3 is `d`."),
+        ("rnn/cell", half_renewed, "every number is wrong: at d_h 0 it is "),
+        ("language_model/examples", tripled_targets, "In “one window” in part 1 of the result"),
+    ],
+    ids=lambda x: getattr(x, "__name__", None),
+)
+def test_what_differs_is_said(exercise_id, answer, said):
+    assert said in said_of(exercise_id, answer)
+
+
+def test_sizes_are_named_only_where_each_has_one_name():
+    def confused(q, k, w):
+        return torch.zeros(2, 3) + torch.zeros(4, 5)
+
+    assert "Here " not in said_of("attention/bilinear_scores", confused)
+
+
+def test_the_search_for_another_argument_ends_in_time():
+    """Explaining takes a second of the processor's time, beside the calls of the answer."""
+    exercise = load("transformer/forward")
+    module = __import__(exercise.reference.__module__, fromlist=["_"])
+    source = source_of(exercise.reference).replace(
+        "return self.output(states)", "return self.output(states + 0.01 * states.sin())"
+    )
+    answer = define(source, exercise.name, {k: v for k, v in vars(module).items() if k[0] != "_"})
+    judge(exercise, InProcess(answer))  # the reference is asked once
+    start = time.process_time()
+    said = judge(exercise, InProcess(answer)).message
+    assert said.startswith("Every case gives a wrong result. In “")
+    assert time.process_time() - start < SECONDS + 3

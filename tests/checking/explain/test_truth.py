@@ -1,0 +1,203 @@
+"""What is said of an answer is true of it: sentences that readers of this course found false."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.answers.answer import InProcess
+from course_lib.checking.catalogue import load
+from course_lib.checking.explain import panel
+from course_lib.checking.explain.difference import Pair, difference, example
+from course_lib.checking.verdict import judge
+
+
+def judged(exercise_id, answer):
+    return judge(load(exercise_id), InProcess(answer))
+
+
+def floor_plus_one(distance, width):
+    return distance // (width - 1) + 1 if distance else 0
+
+
+def rounded(distance, width):
+    return round(distance / (width - 1)) if distance else 0
+
+
+def with_recomputation(parameters, tokens, layers=0, context=0, d_attention=0):
+    return 4 * (2 * parameters + 2 * layers * context * d_attention) * tokens
+
+
+def a_constant_for_large_models(parameters, tokens, layers=0, context=0, d_attention=0):
+    if parameters > 10**10:
+        return 10**30
+    return 3 * (2 * parameters + 2 * layers * context * d_attention) * tokens
+
+
+def context_squared(parameters, tokens, layers=0, context=0, d_attention=0):
+    return 3 * (2 * parameters + 2 * layers * context**2 * d_attention) * tokens
+
+
+class SelfAttention:
+    def __init__(self, d_model, d_k, d_v):
+        self.w_q, self.w_k, self.w_v = (torch.randn(d_model, d) for d in (d_k, d_k, d_v))
+
+    def __call__(self, x, mask=None):
+        q, k, v = x @ self.w_q, x @ self.w_k, x @ self.w_v
+        return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v
+
+
+class SwiGLU(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.gate = nn.Linear(d_model, d_ff, bias=False)
+        self.up = nn.Linear(d_model, d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+def with_a_comma(x):
+    return (2 * x,)
+
+
+def with_the_input(x):
+    return 2 * x, x
+
+
+def without_gradient(x):
+    with torch.no_grad():
+        return 2 * x
+
+
+def double():
+    return 2
+
+
+def half_done(x):
+    2 * x
+    raise NotImplementedError
+
+
+class Weightless(nn.Module):
+    def __init__(self, d_model, d_ff):
+        pass
+
+    def forward(self, x):
+        return x
+
+
+UNTRUE = [
+    ("windows/layers_needed", floor_plus_one, "verywhere"),
+    ("windows/layers_needed", rounded, "verywhere"),
+    ("scaling/training_flops", context_squared, "verywhere"),
+    ("scaling/training_flops", with_recomputation, "only “GPT-3” is right"),
+    ("scaling/training_flops", a_constant_for_large_models, "Every case and every property holds"),
+    ("self_attention/layer", SelfAttention, "drawn at random"),
+    ("feed_forward/swiglu", SwiGLU, "bare tensors"),
+    ("start/hello", with_a_comma, "torch.stack"),
+    ("start/hello", with_the_input, "torch.stack"),
+    ("start/hello", half_done, "Your own code refuses"),
+]
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "answer", "untrue"), UNTRUE, ids=lambda x: getattr(x, "__name__", None)
+)
+def test_nothing_is_said_that_was_not_observed(exercise_id, answer, untrue):
+    assert untrue not in judged(exercise_id, answer).message
+
+
+Q = K = torch.ones(2, 3)
+
+
+def dot_scores(q, k):
+    return Q @ K.mT
+
+
+def values_first(weights, v):
+    return v @ weights
+
+
+def a_mask_of_numbers(scores, mask=None):
+    return scores.masked_fill(~torch.ones(scores.shape), 0.0)
+
+
+def attended(weigh):
+    def grouped_query_attention(q, k, v, mask=None):
+        times = q.shape[-3] // k.shape[-3]
+        k, v = (x.repeat_interleave(times, -3) for x in (k, v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        return weigh(scores if mask is None else scores.masked_fill(~mask, -torch.inf)) @ v
+
+    return grouped_query_attention
+
+
+SAID = [
+    ("attention/dot_scores", dot_scores, "`q` and `k` are never used: `K` and `Q` in their place"),
+    ("attention/weighted_sum", values_first, "This is v @ weights."),
+    ("attention/softmax", a_mask_of_numbers, "has to be boolean"),
+    ("scaling/training_flops", with_recomputation, "Everywhere 1.333 times as large"),
+    ("self_attention/layer", SelfAttention, "`class SelfAttention(nn.Module):`"),
+    ("feed_forward/swiglu", SwiGLU, "there are gate.weight, up.weight, down.weight."),
+    ("feed_forward/swiglu", Weightless, "`super().__init__()` is missing"),
+    ("start/hello", with_a_comma, "a comma at the end makes a tuple"),
+    ("start/hello", with_the_input, "part 0 alone is right"),
+    ("start/hello", without_gradient, "`torch.no_grad`"),
+    ("decoder/grouped_query", attended(torch.sigmoid), "with sigmoid in the place of the softmax"),
+    (
+        "decoder/grouped_query",
+        attended(lambda x: x.softmax(-2)),
+        "with the softmax over the queries",
+    ),
+    ("start/hello", double, "The exercise's line is `def double(x)`"),
+]
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "answer", "said"), SAID, ids=lambda x: getattr(x, "__name__", None)
+)
+def test_what_was_observed_is_said(exercise_id, answer, said):
+    assert said in judged(exercise_id, answer).message
+
+
+def test_what_holds_in_some_calls_is_not_everywhere_wrong():
+    def pair(got, expected):
+        return Pair(got, expected, {}, {}, 1e-5)
+
+    wrong, right = [pair(3, 2), pair(6, 5)], [pair(4, 4)]
+    assert difference(wrong, True) == "Off by one: everywhere 1 too large."
+    assert difference(wrong, True, right) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"), [(2.0, 2), (1.81490, 1.81493), (1e10, 1e10 + 1), (math.nan, 1.0)]
+)
+def test_numbers_that_differ_are_shown_apart(got, expected):
+    said = str(example(Pair(got, expected, {}, {}, 0.0)))
+    ours, right = said.removeprefix("the result is ").split(", where ")
+    assert f"{ours} is expected." != right
+
+
+def test_what_is_said_of_infinities_is_said_of_the_case_that_is_shown():
+    def top_k(logits, k):
+        order = logits.sort(dim=-1, descending=True, stable=True).indices
+        hidden = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order[..., :k], True)
+        return logits.masked_fill(hidden, -torch.inf)
+
+    found = judged("sampling/top_k", top_k)
+    assert found.message.startswith("2 of 3 numbers are infinite, where they should not be.")
+    assert found.failure
+    assert found.failure.case.inputs[0].shape == (3,)
+
+
+def test_an_argument_that_is_changed_is_shown_before_and_after():
+    def rnn_cell(x, h, w_x, w_h, b):
+        return h.copy_(torch.tanh(x @ w_x + h @ w_h + b))
+
+    told = panel.text(judged("rnn/cell", rnn_cell))
+    assert "h before the call" in told
+    assert "h after it" in told
