@@ -7,7 +7,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.add_norm import Norm, layer_norm
-from course_lib.corpus import NGrams
 from course_lib.masks import causal_mask
 from course_lib.positions import LearnedPositions
 from course_lib.transformer import EncoderBlock
@@ -168,46 +167,6 @@ class SquaredReLU(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Send every token through the network."""
         return self.w_2(torch.relu(self.w_1(x)).square())
-
-
-class CorrectedCounts(LanguageModel):
-    """Read what counts predict, and add a correction to its logarithm.
-
-    logits = a log P(w | h) + z_w, with P of `counts` and z the network's logits; at its input, the
-    network gets sqrt(P) times a matrix beside the embedding. a begins at 1, and the output matrix
-    is untied and begins with zeros, so an untrained model predicts as the counts do. This is a
-    residual connection around all layers (He et al. 2016). `sizes` and `parts` are those of
-    `LanguageModel`.
-    """
-
-    def __init__(self, counts: NGrams, *sizes: int, **parts: object):
-        super().__init__(counts.vocab, *sizes, **parts)
-        vocab, d_model = counts.vocab, self.output.in_features
-        self.counts, self.a = counts, nn.Parameter(torch.tensor(1.0))
-        self.read = nn.Linear(vocab, d_model, bias=False)
-        self.output = nn.Linear(d_model, vocab, bias=False)
-        nn.init.zeros_(self.output.weight)
-
-    def forward(
-        self,
-        tokens: Int[Tensor, "*batch n"],
-        log_counted: Float[Tensor, "*batch n vocab"] | None = None,
-    ) -> Float[Tensor, "*batch n vocab"]:
-        """Return the logits of the token after each of `tokens`.
-
-        `log_counted` takes the place of log P, since a model learns from probabilities that were
-        counted in other texts: see `cross_fitted`.
-        """
-        # look up what counts predict after each token
-        if log_counted is None:
-            log_counted = self.counts.probabilities(tokens).log()
-        # let the network read it beside the tokens
-        x = self.positions(self.embedding(tokens)) + self.read(torch.exp(log_counted / 2))
-        mask = causal_mask(tokens.shape[-1], device=tokens.device)
-        for block in self.blocks:
-            x = block(x, mask)
-        # add the correction
-        return self.a * log_counted + self.output(self.last_norm(x))
 
 
 def temper(logits: Float[Tensor, "... vocab"], temperature: float) -> Float[Tensor, "... vocab"]:

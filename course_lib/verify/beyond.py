@@ -151,3 +151,20 @@ def _by_products(
 def _short(k: Tensor) -> Tensor:
     """Shorten keys to less than 1, so that the state stays small."""
     return k / (1 + k.norm(dim=-1, keepdim=True))
+
+
+@compare(beyond.accept, "one token after another, in a loop")
+def _accept(inputs: Inputs):
+    m, vocab = inputs.sizes(2, 2)
+    logits = inputs.normal(m, vocab), inputs.normal(m + 1, vocab)
+    drafted = logits[0].argmin(-1)
+    # the last one is refused, so that the draft has a gradient
+    uniform = torch.linspace(0.1, 1, m).double()
+    uniform[-1] = torch.inf
+    _, ours = beyond.accept(drafted, *(x.softmax(-1) for x in logits), uniform)
+    draft, target = (x.softmax(-1) for x in logits)
+    for i, token in enumerate(drafted):
+        if not uniform[i] < target[i, token] / draft[i, token]:
+            missing = torch.where(target[i] > draft[i], target[i] - draft[i], 0)
+            return ours, missing / missing.sum()
+    raise AssertionError("the last one is refused")

@@ -19,6 +19,14 @@ def _mean_pool(inputs: Inputs):
     return real_models.mean_pool(states, mask.squeeze(-1)), theirs
 
 
+@compare(real_models.pairs_to_halves, "the even rows of each head, then the odd ones, by slices")
+def _pairs_to_halves(inputs: Inputs):
+    heads, pairs, d_model = inputs.sizes(3)
+    weight = inputs.normal(heads * 2 * pairs, d_model)
+    theirs = [torch.cat([head[::2], head[1::2]]) for head in weight.chunk(heads)]
+    return real_models.pairs_to_halves(weight, heads), torch.cat(theirs)
+
+
 @compare(real_models.grouped_query_attention, "`F.scaled_dot_product_attention(enable_gqa=True)`")
 def _grouped_query_attention(inputs: Inputs):
     batch, (groups, share, n_q, n_k, d_k, d_v) = inputs.sizes(1), inputs.sizes(6)
@@ -57,3 +65,18 @@ def _swiglu(inputs: Inputs):
     # swish(g) = g sigmoid(g), and glu multiplies by the sigmoid of its second half
     hidden = F.glu(torch.cat([open_ * gate, gate], dim=-1))
     return functional_call(ours, weights, x), F.linear(hidden, weights["w_2.weight"])
+
+
+@compare(real_models.SSRU, "each state as a sum over all tokens before it")
+def _ssru(inputs: Inputs):
+    n, d_model = inputs.sizes(2)
+    ours = real_models.SSRU(d_model)
+    weights, x = draw_weights(inputs, ours), inputs.normal(*inputs.batch(), n, d_model)
+    kept = torch.sigmoid(x @ weights["w_f"] + weights["b_f"])
+    added = (1 - kept) * (x @ weights["w"])
+    # what token i added is multiplied by what each later token keeps
+    states = [
+        sum(added[..., i, :] * kept[..., i + 1 : t + 1, :].prod(-2) for i in range(t + 1))
+        for t in range(n)
+    ]
+    return functional_call(ours, weights, x), F.relu(torch.stack(states, -2))

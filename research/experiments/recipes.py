@@ -17,7 +17,8 @@ from course_lib.add_norm import layer_norm
 from course_lib.corpus import NGrams, cross_fitted
 from course_lib.feed_forward import FeedForward, gelu_feed_forward
 from course_lib.instruments import training
-from course_lib.language_model import CorrectedCounts, LanguageModel, TokenEmbedding
+from course_lib.instruments.corrected_counts import CorrectedCounts
+from course_lib.language_model import LanguageModel, TokenEmbedding
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.optimizers import Muon
 from course_lib.positions import LearnedPositions

@@ -21,8 +21,8 @@ COURSE = ROOT / "course_lib"
 # each part may import those before it, and its own; components those of no later lesson
 COMPONENTS = "components"
 ORDER = [
-    "files", COMPONENTS, "efficient", "data", "instruments", "pretrained", "answers", "checking",
-    "exercises", "xray", "grading", "verify", "command_line",
+    ["files"], [COMPONENTS], ["efficient"], ["data", "instruments"], ["pretrained"], ["answers"],
+    ["checking"], ["exercises"], ["xray"], ["grading"], ["verify"], ["command_line"],
 ]  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 
@@ -39,10 +39,10 @@ def modules_imported(file):
 
 
 def rank(part):
-    """Return the place of a part: a folder's in the order, and a component's by its lesson."""
-    if (COURSE / part).is_dir():
-        return ORDER.index(part), 0
-    return ORDER.index(COMPONENTS), lessons_of_module(part)[0]
+    """Return the place of a part in the order; components follow each other by their lessons."""
+    folder = (COURSE / part).is_dir()
+    [place] = [i for i, parts in enumerate(ORDER) if (part if folder else COMPONENTS) in parts]
+    return place, 0 if folder else lessons_of_module(part)[0]
 
 
 def test_imports_flow_one_way():
