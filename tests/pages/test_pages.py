@@ -11,6 +11,8 @@ import json
 import os
 import re
 import statistics
+import subprocess
+import sys
 from urllib.parse import quote, unquote
 
 import nbformat
@@ -21,6 +23,7 @@ from book import pictures
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.laws import laws
+from course_lib.checking.notebook.one_page import one_page
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.course_map import (
     EXERCISES,
@@ -47,6 +50,14 @@ PAGES = sorted(
     for x in (".", "docs", ".github")
     for file in (ROOT / x).glob("*.md")
 )
+
+
+ON_ONE_PAGE = '''"""The Transformer of 2017 on one page: the parts of course_lib, by `make pages`.
+
+It needs torch and einops, and learns to sort letters in a minute. § as in Vaswani et al. 2017.
+"""
+
+'''
 
 
 def read(page):
@@ -95,6 +106,24 @@ def test_what_solution_prints_without_torch_is_what_it_would_put_together():
         SOLUTIONS.write_text(wanted, "utf8")
     else:
         assert SOLUTIONS.read_text("utf8") == wanted, "run `make pages`"
+
+
+def test_the_transformer_on_one_page_is_what_the_parts_are():
+    page, _ = one_page(lambda _: None)
+    for command in ("check --select=I --fix-only", "format"):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command.split(), "--line-length=100", "--quiet", "-"],
+            input=page,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        page = done.stdout
+    file = ROOT / "docs" / "transformer.py"
+    if UPDATE:
+        file.write_text(ON_ONE_PAGE + page, "utf8")
+    else:
+        assert file.read_text("utf8") == ON_ONE_PAGE + page, "run `make pages`"
 
 
 def test_the_kept_proof_is_of_every_comparison_and_every_exercise():

@@ -163,6 +163,14 @@ class _Plain(ast.NodeTransformer):
         node.returns = None
         return self.generic_visit(node)
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        self.generic_visit(node)
+        called = {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
+        # what only a refusal has called
+        left = [x for x in node.body if getattr(x, "decorator_list", []) and x.name not in called]
+        node.body = [x for x in node.body if x not in left]
+        return node
+
     def visit_arg(self, node: ast.arg) -> Any:
         node.annotation = None
         return node
