@@ -50,11 +50,12 @@ results: .venv/.test
 claims: .venv/.test
 	@$(BIN)/python -m research.experiments.claims $(LESSON)
 
-# ours beside other packages: a block, how fast SmolLM2 writes (some minutes together), and
+# ours beside other packages: a block, how fast SmolLM2 and the translator write (minutes), and
 # attention against the length of the text (twenty minutes)
 bench: .venv/.test
 	@$(BIN)/python -m research.benchmarks.blocks
 	@$(BIN)/python -m research.benchmarks.generation
+	@$(BIN)/python -m research.benchmarks.translation
 	@$(BIN)/python -m research.benchmarks.efficient
 
 # lessons and explorations become notebooks, executed: all of them, or LESSON=02 or 04_trees

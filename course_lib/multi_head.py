@@ -1,7 +1,7 @@
 """Multi-head attention: look for several things at once (lesson 06)."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -113,14 +113,19 @@ class MultiHeadAttention(nn.Module):
 
 
 @contextmanager
-def replaced_rule(layer: Any, replacement: Callable[[Rule], Rule]) -> Iterator[None]:
-    """Let a layer attend by `replacement(rule)` in place of its `rule`, inside the block."""
-    rule = layer.rule
-    layer.rule = replacement(rule)
+def replaced(owner: Any, name: str, replacement: Callable[[Any], Any]) -> Iterator[None]:
+    """Let an object have `replacement(part)` in place of its part `name`, inside the block."""
+    part = getattr(owner, name)
+    setattr(owner, name, replacement(part))
     try:
         yield
     finally:
-        layer.rule = rule
+        setattr(owner, name, part)
+
+
+def replaced_rule(layer: Any, replacement: Callable[[Rule], Rule]) -> AbstractContextManager[None]:
+    """Let a layer attend by `replacement(rule)` in place of its `rule`, inside the block."""
+    return replaced(layer, "rule", replacement)
 
 
 class AsSelfAttention(nn.Module):

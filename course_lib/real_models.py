@@ -149,12 +149,18 @@ class SSRU(nn.Module):
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_model"]:
         """Run through the tokens from the first to the last; a mask is taken, and not needed."""
+        return torch.relu(self.states(x, torch.zeros_like(x[..., 0, :])))
+
+    def states(
+        self, x: Float[Tensor, "*batch n d_model"], state: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch n d_model"]:
+        """Return the state after each token, from the one before the first."""
         new, keep = x @ self.w, torch.sigmoid(x @ self.w_f + self.b_f)
-        state, states = torch.zeros_like(x[..., 0, :]), []
+        states = []
         for token, share in zip(new.unbind(-2), keep.unbind(-2), strict=True):
             state = share * state + (1 - share) * token
             states.append(state)
-        return torch.relu(torch.stack(states, dim=-2))
+        return torch.stack(states, dim=-2)
 
 
 class KeyValueCache:

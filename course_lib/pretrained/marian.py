@@ -8,6 +8,7 @@ place of self-attention (Kim et al. 2019).
 import math
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from course_lib.add_norm import layer_norm
 from course_lib.data import store
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
+from course_lib.multi_head import replaced
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.real_models import SSRU
 from course_lib.transformer import DecoderBlock, Embedding, EncoderBlock, residual
@@ -86,10 +88,30 @@ class Marian(nn.Module):
         self, target: Int[Tensor, "... query"], memory: Float[Tensor, "... key 256"]
     ) -> Float[Tensor, "... query vocab"]:
         """Score each next token of a target, shifted right, of which the source has been read."""
-        x = self.embedding(target)
+        return self.scores(self.embedding(target), memory)
+
+    def scores(
+        self, x: Float[Tensor, "... query 256"], memory: Float[Tensor, "... key 256"]
+    ) -> Float[Tensor, "... query vocab"]:
+        """Score the next token of embedded ones, which have their positions already."""
         for block in self.decoder:
             x = block(x, memory)
         return F.linear(x, self.embedding.table[:VOCAB], self.bias)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Let the decoder read each token once, inside the block, for one source.
+
+        A recurrence goes on from its last state, one vector a block whatever has been written, and
+        cross-attention computes the source's keys and values for the first token alone.
+        """
+        with ExitStack() as stack:
+            for block in self.decoder:
+                stack.enter_context(replaced(block.attention, "sublayer", _GoesOn))
+                layer = block.get_submodule("cross_attention.sublayer.attention")
+                for role in ("w_k", "w_v"):
+                    stack.enter_context(replaced(layer, role, _Once))
+            yield
 
     def encode(self, text: str) -> Int[Tensor, " n"]:
         """Return the tokens of a text and STOP.
@@ -107,6 +129,7 @@ class Marian(nn.Module):
             )
         return torch.tensor([*encoding.ids, STOP])
 
+    @torch.no_grad()
     def translate(self, text: str) -> str:
         """Translate a sentence, always by the likeliest next token, until STOP.
 
@@ -116,8 +139,10 @@ class Marian(nn.Module):
         source = self.encode(text)
         memory, target = self.read(source), [START]
         most = min(MAX_LENGTH, MOST_A_TOKEN * len(source))
-        while target[-1] != STOP and len(target) < most:
-            target.append(int(self(torch.tensor(target), memory)[-1].argmax()))
+        with self.writing():
+            while target[-1] != STOP and len(target) < most:
+                last = self.embedding(torch.tensor(target))[-1:]
+                target.append(int(self.scores(last, memory).argmax()))
         return self.tokenizer.decode([token for token in target[1:] if token != STOP])
 
     def alignment(self, source: str, target: str) -> Float[Tensor, "target source"]:
@@ -132,6 +157,32 @@ class Marian(nn.Module):
         with record_weights(layer) as weights:
             self(shifted, self.read(self.encode(source)))
         return weights[0][0]
+
+
+class _GoesOn(nn.Module):
+    """A recurrence that begins where its last call ended."""
+
+    def __init__(self, recurrence: SSRU):
+        super().__init__()
+        self.recurrence, self.state = recurrence, torch.zeros(D_MODEL)
+
+    def forward(self, x: Tensor, mask: None = None) -> Tensor:
+        states = self.recurrence.states(x, self.state)
+        self.state = states[..., -1, :]
+        return torch.relu(states)
+
+
+class _Once(nn.Module):
+    """A layer whose input stays the same: what it made of it first."""
+
+    def __init__(self, layer: nn.Module):
+        super().__init__()
+        self.layer, self.made = layer, None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.made is None:
+            self.made = self.layer(x)
+        return self.made
 
 
 def load(direction: str = "en-pt", **parts: Any) -> Marian:

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # What makes writing fast?
 #
-# **35 minutes · an exploration of lesson 09 · needs `smollm2` (93 MB)**
+# **40 minutes · an exploration of lesson 09 · needs `smollm2` (93 MB)**
 #
-# A language model writes one token at a time, and each token takes a pass through all blocks. Lesson 08's `greedy` reads the whole text again for each of them. **What can be saved, and how much faster does it get?** You build the key-value cache, predict its gain from one straight line, and decode weights of four bits by hand.
+# A language model writes one token at a time, and each token takes a pass through all blocks. Lesson 08's `greedy` reads the whole text again for each of them. **What can be saved, and how much faster does it get?** You build the key-value cache, predict its gain from one straight line, decode weights of four bits by hand, and see where a translator's milliseconds go.
 
 # %%
 import torch
@@ -238,6 +238,44 @@ assert torch.allclose(weights, quantised.q4_1(block[None])[0])
 # Rounding to the nearest step costs at most half a step. The course decodes all weights once, when it loads the model, and then computes in float32, so it gains space on the disk and no time. Engines such as llama.cpp compute with the small weights, and read less memory in each pass.
 #
 # We have not measured what the rounding costs in loss: that takes the original weights, which the course does not fetch.
+
+# %%
+needs()
+
+# %% [markdown]
+# ## Why is our translator ten times slower than its own engine?
+#
+# Lesson 09's translator comes in a package with an engine of its own, for the same weights. Written as lesson 08 writes, the whole translation through the decoder for each token, ours takes 10 milliseconds a token in a sentence of 45, and the engine one. **Of these 10, how many are left if each token is read once?**
+
+# %%
+guess = None  # milliseconds a token
+
+# %% tags=["hide-input"]
+from statistics import median
+
+from course_lib.instruments.pictures import writing
+
+kept = results.load("translation_speed")["figures"]["long"]["milliseconds"]
+again, once, fused, engine, products = (median(rounds) for rounds in kept.values())
+reveal(guess, round(once, 1))
+
+# %% [markdown]
+# There is less to keep than for SmolLM2. The recurrence in the place of self-attention carries **one vector a block**, however long the translation is; the keys and values of cross-attention belong to the source, so they are computed for the first token alone; and only the last token needs scores of 32,000 words.
+
+# %%
+writing.ladder(
+    {
+        "read again for each token": again,
+        "each token read once": once,
+        "fused softmax and norm": fused,
+        "its matrix products alone": products,
+        "the engine, 8 bits": engine,
+    },
+    "A translator on one thread",
+)
+
+# %% [markdown]
+# The fourth bar is a limit: a token meets 10 million weights of the decoder, 41 MB in float32, and multiplying by them alone takes that long. Whatever we save elsewhere, this is left. The engine gets below it, since it computes with whole numbers of **8 bits** and reads a quarter of the bytes. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All five write the same text, but for the fourth, which writes none.)
 
 # %%
 needs()

@@ -95,6 +95,17 @@ def test_a_translation_that_never_stops_ends_at_three_times_its_source():
     assert len(targets[-1]) == marian.MOST_A_TOKEN * len(source) - 1
 
 
+def test_scores_are_the_same_whether_each_token_is_read_once_or_again(translators):
+    model = translators["en-pt"]
+    memory = model.read(model.encode("The cat sleeps on the chair."))
+    target = torch.tensor([marian.START, *model.encode("O gato dorme.")])
+    embedded = model.embedding(target)
+    with torch.no_grad(), model.writing():
+        once = [model.scores(x[None], memory)[0] for x in embedded]
+    torch.testing.assert_close(torch.stack(once), model(target, memory), atol=1e-4, rtol=1e-4)
+    assert "recurrence" not in str(model), "something is left of it"
+
+
 def test_blocks_of_ones_own_stand_in_both_stacks():
     class Reads(EncoderBlock):
         pass
