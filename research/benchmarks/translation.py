@@ -115,13 +115,11 @@ def table(figures: dict) -> str:
         f"| milliseconds a token | {' | '.join(lengths)} | times the engine's |",
         "|:-|" + "-:|" * (len(lengths) + 1),
     ]
-    for name in figures["long"]["milliseconds"]:
-        shown = [statistics.median(x["milliseconds"][name]) for x in figures.values()]
-        rounds = figures["long"]["milliseconds"]
-        pairs = zip(rounds[name], rounds[THEIRS], strict=True)
-        times = statistics.median(ours / theirs for ours, theirs in pairs)
-        cells = " | ".join(f"{x:.1f}" for x in shown)
-        lines.append(f"| {name} | {cells} | {times:.1f} |")
+    times = in_turn.quartiles(figures["long"]["milliseconds"], THEIRS)
+    for name in times:
+        medians = (statistics.median(x["milliseconds"][name]) for x in figures.values())
+        cells = " | ".join(f"{x:.1f}" for x in medians)
+        lines.append(f"| {name} | {cells} | {in_turn.shown(times[name])} |")
     return "\n".join(lines)
 
 
