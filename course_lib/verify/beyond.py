@@ -161,7 +161,7 @@ def _accept(inputs: Inputs):
     # the last one is refused, so that the draft has a gradient
     uniform = torch.linspace(0.1, 1, m).double()
     uniform[-1] = torch.inf
-    _, ours = beyond.accept(drafted, *(x.softmax(-1) for x in logits), uniform)
+    _, ours = beyond.accept(drafted, logits[0].softmax(-1), logits[1].softmax(-1), uniform)
     draft, target = (x.softmax(-1) for x in logits)
     for i, token in enumerate(drafted):
         if not uniform[i] < target[i, token] / draft[i, token]:

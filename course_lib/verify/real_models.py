@@ -75,8 +75,9 @@ def _ssru(inputs: Inputs):
     kept = torch.sigmoid(x @ weights["w_f"] + weights["b_f"])
     added = (1 - kept) * (x @ weights["w"])
     # what token i added is multiplied by what each later token keeps
-    states = [
-        sum(added[..., i, :] * kept[..., i + 1 : t + 1, :].prod(-2) for i in range(t + 1))
-        for t in range(n)
-    ]
-    return functional_call(ours, weights, x), F.relu(torch.stack(states, -2))
+    states = torch.zeros_like(x)
+    for i in range(n):
+        left = [kept[..., i + 1 : t + 1, :].prod(-2) for t in range(i, n)]
+        late = added[..., i : i + 1, :] * torch.stack(left, -2)
+        states = states + F.pad(late, (0, 0, i, 0))
+    return functional_call(ours, weights, x), F.relu(states)

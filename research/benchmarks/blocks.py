@@ -15,7 +15,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers.models.bert.modeling_bert import BertConfig, BertLayer
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertLayer
 
 from course_lib.instruments import results
 from course_lib.multi_head import MultiHeadAttention
@@ -54,8 +55,8 @@ def bert_layer(weights: dict[str, Tensor]) -> Callable[[Tensor], Tensor]:
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         layer_norm_eps=1e-5,
-        attn_implementation="sdpa",
     )
+    config._attn_implementation = "sdpa"
     layer, attention = BertLayer(config), "attention.sublayer.attention"
     names = {"query": "w_q", "key": "w_k", "value": "w_v"}
     theirs = {f"attention.self.{theirs}": f"{attention}.{ours}" for theirs, ours in names.items()}

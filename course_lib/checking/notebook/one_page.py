@@ -166,9 +166,9 @@ class _Plain(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         self.generic_visit(node)
         called = {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
-        # what only a refusal has called
-        left = [x for x in node.body if getattr(x, "decorator_list", []) and x.name not in called]
-        node.body = [x for x in node.body if x not in left]
+        for x in [x for x in node.body if isinstance(x, ast.FunctionDef) and x.decorator_list]:
+            if x.name not in called:  # by a refusal alone
+                node.body.remove(x)
         return node
 
     def visit_arg(self, node: ast.arg) -> Any:
