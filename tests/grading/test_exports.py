@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_lib import exercises
 from course_lib.answers.source import is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
@@ -137,6 +138,18 @@ def test_otters_cases_are_worth_what_each_exercise_is(lesson):
     files = files_of("otter", lesson)
     for exercise in map(load, exercises_of([lesson])):
         assert sum(x.points for x in cases_of(files, exercise)) == max_points(exercise)
+
+
+@pytest.mark.usefixtures("otter")
+def test_otter_judges_an_answer_once_for_all_its_properties(monkeypatch):
+    exercise, judged, one = load("self_attention/project"), [], exercises.verdict
+    count = lambda *of: judged.append(of) or one(*of)  # noqa: E731
+    monkeypatch.setattr(exercises, "verdict", count)
+    cases = cases_of(files_of("otter", "03"), exercise)
+    for case in cases:
+        case.body(exercise.reference)
+    assert len(cases) > 3
+    assert len(judged) == 1
 
 
 @pytest.mark.usefixtures("otter")
