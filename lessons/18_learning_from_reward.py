@@ -603,6 +603,8 @@ training.expect(claim, gains[-1][0] > gains[-1][1] + 1, gains[-1], model)
 # | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
 #
 # With a mean for each answer, a token of a long wrong answer costs less than one of a short wrong answer. And division by the standard deviation gives most weight to questions that are nearly always right, or nearly always wrong. These are the two biases that Dr. GRPO takes out.
+#
+# The library TRL has these losses under one name each, the `loss_type` of its `GRPOTrainer`: `"bnpo"` averages as this page does, `"grpo"`, `"dr_grpo"` and `"dapo"` as the papers do.
 
 # %% [markdown]
 # ## Break it
