@@ -64,8 +64,9 @@ REPOSITORY = {
     )
 }
 RESULTS = ROOT / "research" / "results"
-# where they are in the repository, the book's pages are side by side
+# folders of the repository whose pages are side by side in the book
 FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
+OUTWARD = re.compile(r"\]\(((?:\.\./)+)(?:docs|research)/")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -154,6 +155,8 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             cell.metadata["mystnb"] = {"image": {"alt": alt, **wide}}
         if cell.source.startswith(GUESS):
             cells.append(new_markdown_cell(ASKED.format(cell.id)))
+        if cell.cell_type == "markdown":
+            cell.source = OUTWARD.sub(r"](\1", cell.source)
         if exercise_id := cell.metadata.get("exercise"):
             cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
             cells += exercises.below_the_stub(exercise_id)

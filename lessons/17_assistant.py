@@ -431,7 +431,7 @@ merged = mine("lora/merge")
 guess = None  # percent
 
 # %%
-from course_lib.pretrained.quantised import as_q4_1
+from course_lib.pretrained.quantised import as_q4_1, step
 
 ways = {
     "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
@@ -442,11 +442,9 @@ ways = {
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
 parts = [(x.linear.weight, x.a.detach(), x.b.detach().clone()) for x in layers]
-steps = [w.reshape(-1, 32).aminmax(dim=1) for w, _, _ in parts]  # of 32 weights: 15 of them
-halves = [((most - least) / 30).repeat_interleave(32) for least, most in steps]
-changes = [(merged(w, a, b, 16) - w).abs().flatten() for w, a, b in parts]
-small = torch.cat([change < half for change, half in zip(changes, halves)])
-print(f"{small.float().mean():.1%} of the changes are smaller than half a step")
+small = [(merged(w, a, b, 16) - w).abs() < step(w) / 2 for w, a, b in parts]
+share = torch.cat([x.flatten() for x in small]).float().mean()
+print(f"{share:.1%} of the changes are smaller than half a step")
 for name, way in ways.items():
     for layer, (weight, a, b) in zip(layers, parts):
         layer.b.detach().zero_()  # the change is in the weight now

@@ -23,6 +23,12 @@ def q4_1(blocks: UInt8[Tensor, "n 20"]) -> Float[Tensor, "n 32"]:
     return torch.cat([packed & 15, packed >> 4], dim=-1) * scale + least
 
 
+def step(weight: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Return the distance of two neighbours in Q4_1, for each weight: a fifteenth of its block."""
+    least, most = weight.reshape(-1, BLOCK).aminmax(dim=1, keepdim=True)
+    return ((most - least) / 15).expand(-1, BLOCK).reshape(weight.shape)
+
+
 def as_q4_1(weight: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return what becomes of weights that are written in Q4_1 and read again, 32 to a block.
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from course_lib.data import store
 from course_lib.pretrained import smollm2
-from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0
+from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0, step
 from course_lib.real_models import KeyValueCache
 from course_lib.transformer import EncoderBlock
 
@@ -80,11 +80,9 @@ def test_what_was_read_from_four_bits_is_written_without_loss_and_other_weights_
     weight = torch.randn(6, 64, generator=torch.Generator().manual_seed(0))
     once = as_q4_1(weight)
     torch.testing.assert_close(as_q4_1(once), once)
-    blocks = weight.reshape(-1, 32)
-    steps = (blocks.amax(1) - blocks.amin(1)) / 15
-    far = (once.reshape(-1, 32) - blocks).abs().amax(1)
-    assert (far < 0.51 * steps + 1e-3).all()
-    assert (far > 0.3 * steps).all()
+    far = ((once - weight).abs() / step(weight)).reshape(-1, 32).amax(1)
+    assert (far < 0.51 + 1e-3).all()
+    assert (far > 0.3).all()
     equal = torch.full((1, 32), 0.25)
     assert torch.equal(as_q4_1(equal), equal)
 
