@@ -65,6 +65,7 @@ def run(options: Namespace) -> int:
             f"{exercise.id}: {len(several)} faults, {_range([x.failing for x in several])} of "
             f"{several[0].cases} cases fail; {own} of {lines} lines are in no public text."
         )
+    print(f"{len(chosen)} of {len(asked)} exercises have pages.")
     if not chosen:
         raise CommandError(f"no exercise of {', '.join(options.lessons)} has pages.")
     pages = {x.id: {y.id: exam_pages.draw(y, options.seed, x.id) for y in chosen} for x in people}

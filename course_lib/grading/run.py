@@ -14,7 +14,7 @@ from typing import TypeVar
 from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
+from course_lib.grading.gradebooks import feedback_zip
 from course_lib.grading.gradebooks.template import FilledTemplate, name_key
 from course_lib.grading.judging.isolation import (
     AS_ROOT,
@@ -36,7 +36,7 @@ from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
 from course_lib.grading.reports.shared.statistics import to_be_marked
 from course_lib.grading.reports.shared.text import count, one_line, who
-from course_lib.grading.submissions import lateness, regrade, roster
+from course_lib.grading.submissions import lateness, roster
 from course_lib.grading.submissions.files import (
     NotSubmissions,
     SubmittedFile,
@@ -98,6 +98,8 @@ def run(options: Namespace) -> int:
             write_atomically(folder / name, filled.text)
             _tell(f"{folder / name}:", *filled.sentences())
         if earlier:
+            from course_lib.grading.submissions import regrade
+
             changes = regrade.changes(earlier, results)
             write_atomically(folder / "changes.html", regrade.page(changes, earlier, results))
             _tell(f"{folder / 'changes.html'}:", *regrade.sentences(changes))
@@ -126,8 +128,12 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
 
 
 def _earlier(options: Namespace) -> Results | None:
+    if not options.earlier:
+        return None
+    from course_lib.grading.submissions import regrade
+
     try:
-        return regrade.read(options.earlier) if options.earlier else None
+        return regrade.read(options.earlier)
     except OSError as error:
         raise CommandError(f"{options.earlier} cannot be read: {error.strerror}.") from None
     except ValueError as error:
@@ -262,9 +268,13 @@ def _gradebooks(options: Namespace) -> list[Gradebook]:
     if options.canvas:
         if not options.assignment:
             raise CommandError("--canvas needs --assignment, the name of the column to fill in.")
+        from course_lib.grading.gradebooks import canvas
+
         fill = partial(canvas.fill, assignment=options.assignment, scale=options.scale)
         gradebooks.append(("canvas.csv", fill, _read(options.canvas)))
     if options.moodle:
+        from course_lib.grading.gradebooks import moodle
+
         gradebooks.append(
             ("moodle.csv", partial(moodle.fill, scale=options.scale), _read(options.moodle))
         )

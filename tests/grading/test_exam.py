@@ -1,7 +1,10 @@
 """An exam of find the bug: drawn for each student, and won by nobody who has not found it."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -26,17 +29,33 @@ def one_fault(monkeypatch):
     monkeypatch.setattr(exam_pages, "faults", lambda exercise: [fault])
 
 
-def hand_out(folder, seed=SEED):
-    """Run the command for an exercise alone, and return what it wrote."""
+def words_for(folder, seed=SEED):
+    """Write who is in the class, and return the command that hands out lesson 01."""
     roster = folder.parent / "class.csv"
     roster.write_text(CLASS)
-    words = ["exam", "01", f"--seed={seed}", f"--roster={roster}", f"--out={folder}"]
-    assert main.main(words) == 0
+    return ["exam", "01", f"--seed={seed}", f"--roster={roster}", f"--out={folder}"]
+
+
+def hand_out(folder, seed=SEED):
+    """Run the command, and return what it wrote."""
+    assert main.main(words_for(folder, seed)) == 0
+    return written(folder)
+
+
+def hand_out_elsewhere(folder):
+    """Run the command in a process of its own, which has other hashes and two threads."""
+    command = [sys.executable, "-m", "course_lib.command_line", *words_for(folder)]
+    variables = {"PYTHONHASHSEED": "1", "OMP_NUM_THREADS": "2"}
+    subprocess.run(command, env=os.environ | variables, capture_output=True, check=True)
+    return written(folder)
+
+
+def written(folder):
     return {x.relative_to(folder): x.read_bytes() for x in folder.rglob("*.*")}
 
 
 def test_the_same_class_has_the_same_bytes_and_each_student_other_pages(tmp_path, capsys):
-    first, again = hand_out(tmp_path / "a"), hand_out(tmp_path / "b")
+    first, again = hand_out(tmp_path / "a"), hand_out_elsewhere(tmp_path / "b")
     said = capsys.readouterr().out
     assert first == again
     assert first.keys() == hand_out(tmp_path / "c", "autumn").keys()
@@ -45,6 +64,7 @@ def test_the_same_class_has_the_same_bytes_and_each_student_other_pages(tmp_path
     assert other != (tmp_path / "a" / "ada" / "exam.ipynb").read_bytes()
     assert re.search(rf"{GRU}: \d+ faults, .* cases fail; (\d+) of \1 lines are in no public", said)
     assert "rnn/cell: no page, since its answer is so short" in said
+    assert "2 of 4 exercises have pages." in said
     key = json.loads(first[next(x for x in first if x.name == "key.json")])
     faulty = [x["pages"][GRU] for x in key["students"]]
     assert len({x["wrong"] for x in faulty}) > 1

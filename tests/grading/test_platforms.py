@@ -18,9 +18,10 @@ import pytest
 from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
 from course_lib.grading.gradebooks.template import name_key
 from course_lib.grading.judging.rules import Rules, versions
-from course_lib.grading.marks.by_hand import ByHand, read_rubric
+from course_lib.grading.marks.by_hand import ByHand, read_marks, read_rubric
 from course_lib.grading.marks.grades import Policy, results
 from course_lib.grading.reports import feedback, nbgrader_csv
+from course_lib.grading.reports.shared import statistics
 from course_lib.grading.submissions import regrade, roster
 from course_lib.grading.submissions.files import SubmittedFile, collect
 from course_lib.grading.submissions.journal import Journal, OtherRules
@@ -160,6 +161,17 @@ def test_canvas_alone_says_who_is_late_and_a_download_says_nothing(tmp_path):
     rows = graded(found, when)
     assert sorted(x["number"] for x in rows if x["late"]) == ["101", "103"]
     assert {x["score"] for x in rows} == {4, 3.2}
+
+
+def test_canvas_says_who_is_late_and_not_by_how_much(tmp_path):
+    found = collect(pack(tmp_path / "all.zip", canvas_names(late=[1, 3])))
+    late = [x.student for x in found if x.late]
+    assert Lateness(DUE, Penalty(10, per_day=True)).unknown(found) == late
+    more = roster.read("id;due;handed in\n101;;2026-11-25 10:00\n103;2026-11-28;\n")
+    when = Lateness(DUE, Penalty(20), extensions=more)
+    assert when.unknown(found) == [x for x in late if x.endswith("_103")]
+    # of a time that a person says, Canvas knows no better
+    assert {x["number"]: x["late"] for x in graded(found, when)}["101"] is False
 
 
 def test_moodle_says_it_in_its_worksheet(tmp_path):
@@ -304,6 +316,27 @@ def test_what_nobody_has_looked_at_has_its_own_word_and_tells_no_student_the_ans
     assert "variance" not in filled
 
 
+def test_an_answer_in_words_is_open_until_each_criterion_is_marked():
+    rubric = read_rubric("question,points,criterion\nwhy,2,grows\nwhy,1,saturates\n")
+    answered = {**entry(), "words": {"why": "It grows."}}
+    table, statuses = "student,exercise,criterion,points\n", []
+    for more in ("", "ada,by_hand/why,grows,2\n", "ada,by_hand/why,saturates,0\n"):
+        table += more
+        found = ByHand(rubric, read_marks(table)).exercises("ada", answered)["by_hand/why"]
+        statuses.append((found["status"], found["points"]))
+    assert statuses == [("to be marked", 0), ("to be marked", 2), ("marked", 2)]
+
+
+def test_what_is_open_is_no_point_that_the_class_has_lost(tmp_path):
+    rubric = read_rubric("question,points,criterion\nwhy,4,grows\n")
+    answered = {**entry(), "words": {"why": "It grows."}}
+    judged = [(x, answered) for x in collect(pack(tmp_path / "all.zip", moodle_names()))]
+    found = results(Rules("plain", 3, [HELLO]), judged, Policy(by_hand=ByHand(rubric)))
+    assert {(x["score"], x["max_score"]) for x in found["submissions"]} == {(4, 8)}
+    assert statistics.median_share(found) == 1
+    assert statistics.distribution(found)[-1] == len(PEOPLE)
+
+
 # giving back
 
 
@@ -325,17 +358,22 @@ def canvas_rule(path):
 
 
 def test_feedback_goes_back_in_one_zip_under_the_names_that_a_platform_reads(tmp_path):
-    names = [*moodle_names(), "Eve_X_207_assignsubmission_file/a.pdf"]
+    own = "Eve_X_207_assignsubmission_file"
+    names = [*moodle_names(), f"{own}/one/03.ipynb", f"{own}/two/03.ipynb"]
+    names.append("Zoe_208_assignsubmission_file/a.pdf")
     found = of_class(tmp_path, names)
     [(name, content)] = feedback_zip.archives(found).items()
     assert name == "feedback_moodle.zip"
     assert feedback_zip.archives(found) == {name: content}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         read = {x: archive.read(x).decode() for x in archive.namelist()}
-    ids = {*range(100, 105), 207}
+    ids = {*range(100, 105), 207, 208}
     owners = [moodles_rule(x, ids) for x in read]
     assert {number for number, _ in owners} == ids
-    assert {title.strip("/") for _, title in owners} == {"03.ipynb.html", "feedback.html"}
+    titles = {title.strip("/") for _, title in owners}
+    assert titles == {
+        "03.ipynb.html", "feedback.html", "one/03.ipynb.html", "two/03.ipynb.html"
+    }  # fmt: skip
     for path, page in read.items():
         assert path.partition("_")[0].split()[0] in page
     [(name, content)] = feedback_zip.archives(of_class(tmp_path, canvas_names(late=[1]))).items()
@@ -356,6 +394,15 @@ def test_an_appeal_keeps_the_rows_of_the_others(tmp_path):
     assert {x["number"]: x["score"] for x in found} == {"100": 4} | dict.fromkeys(
         ("101", "102", "103", "104"), 1
     )
+
+
+def test_a_name_that_another_program_has_written_is_no_change(tmp_path):
+    then, now = (of_class(tmp_path, moodle_names()) for _ in range(2))
+    for row in now["submissions"]:
+        for key in ("student", "notebook"):
+            row[key] = unicodedata.normalize("NFD", row[key])
+    assert then != now
+    assert regrade.changes(then, now) == []
 
 
 def test_a_change_of_points_alone_is_said_as_one(tmp_path):

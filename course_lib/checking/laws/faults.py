@@ -8,11 +8,10 @@ it, no known mistake says what it is, and about as many cases fail as by the oth
 import ast
 import difflib
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.process import ChildProcess
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import find_source, source_of
 from course_lib.checking.exercise import Exercise
@@ -22,13 +21,13 @@ from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
 from course_lib.checking.mended import ROOM, tokens, without_texts
-from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.run.trial import AnswerRun, cases, same_reply
 from course_lib.checking.verdict import judge
 
 SEED = 0  # of the inputs that tell which faults are alike
 FEWEST = 3  # faults of an exercise that is worth a page
-SECONDS = 2  # for a case
+# for a case; some edits never come to an end, and by a clock each machine would have other faults
+LARGEST, LONGEST = 1_000_000, 10_000  # numbers of a tensor, operations of torch
 ALIKE = 0.25  # of all cases: so far from the median fault
 
 
@@ -62,15 +61,13 @@ def faults(exercise: Exercise) -> list[Fault]:
         raise NoFaults("its answer is so short that it is as quickly written anew")
     if judge(exercise, InProcess(defined(exercise, right))).status != "passed":
         raise NoFaults("its answer cannot be taken apart")
-    # some of them never come to an end: their cases are tried in a process of its own
-    with ChildProcess(SECONDS) as child:
-        found = [
-            Fault(new, old, source, *seen)
-            for name, source in edits(exercise)
-            if name not in exercise.equivalent
-            and (seen := _seen(exercise, single_steps(exercise, source), right, child))
-            for old, _, new in [name.partition(" -> ")]
-        ]
+    found = [
+        Fault(new, old, source, *seen)
+        for name, source in edits(exercise)
+        if name not in exercise.equivalent
+        and (seen := _seen(exercise, single_steps(exercise, source), right))
+        for old, _, new in [name.partition(" -> ")]
+    ]
     usual = statistics.median(x.failing for x in found) if found else 0
     alike = [x for x in found if abs(x.failing - usual) <= ALIKE * x.cases]
     if len(alike) < FEWEST:
@@ -78,20 +75,19 @@ def faults(exercise: Exercise) -> list[Fault]:
     return alike
 
 
-def _seen(exercise: Exercise, page: str, right: str, child: ChildProcess) -> tuple[int, int] | None:
+def _seen(exercise: Exercise, page: str, right: str) -> tuple[int, int] | None:
     """Return how many cases fail, and how many there are, if one may be asked to find the fault."""
     line = _line_apart(page, right)
     if not line or sum(map(len, tokens(line))) > ROOM:
         return None
-    whole = standalone(exercise).replace(source_of(exercise.reference), page)
-    child.hold(whole, exercise.name)
+    answer = InProcess(defined(exercise, page))
     asked, failing = cases(exercise, SEED), 0
     for question in asked:
-        reply = child.run(question.request)
+        reply = answer.run(replace(question.request, max_numel=LARGEST, max_calls=LONGEST))
         if reply.error:
             return None
         failing += not same_reply(reply, question.expected, exercise)
-    tried = AnswerRun(exercise, InProcess(defined(exercise, page)), SEED)
+    tried = AnswerRun(exercise, answer, SEED)
     return None if not failing or diagnosis(tried, SEED) else (failing, len(asked))
 
 

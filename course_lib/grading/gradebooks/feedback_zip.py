@@ -32,7 +32,9 @@ def _name(submission: SubmissionResult, platform: str) -> str | None:
         # a text or a link has no file to which a page could belong
         return f"{submission['notebook']}.html" if submission["notebook"] else None
     name, _, number = submission["student"].rpartition("_")
-    page = PurePosixPath(submission["notebook"]).name or "feedback"
+    place = PurePosixPath(submission["notebook"])
+    # a student may have one of the same name in each of several folders
+    page = "/".join(place.parts[1:]) or place.name or "feedback"
     name = name.replace("_", " ").replace("/", " ").lstrip(".~")
     return f"{name}_{number}_assignsubmission_file_/{page}.html"
 

@@ -150,24 +150,24 @@ def read_marks(text: str) -> list[Mark]:
 
 def _in_words(criteria: list[Criterion], marks: dict[str, Mark], answered: bool) -> ExerciseResult:
     properties: list[PropertyResult] = []
-    won, marked = 0.0, False
+    won = 0.0
     for criterion in criteria:
         mark = marks.get(criterion.sentence)
-        points = mark.points if mark else None
-        held = None if points is None else points >= criterion.points
         # what nobody has looked at yet is the marker's alone: it says what to write
-        if held is not None:
-            properties.append(
-                {"sentence": criterion.sentence, "points": rounded(criterion.points), "held": held}
-            )
-        won, marked = won + (points or 0), marked or points is not None
+        if mark and mark.points is not None:
+            held, worth = mark.points >= criterion.points, rounded(criterion.points)
+            properties.append({"sentence": criterion.sentence, "points": worth, "held": held})
+            won += mark.points
+    if answered and len(properties) < len(criteria):
+        status, said = "to be marked", "Not marked yet."
+    else:
+        status, said = ("marked", "") if properties else ("not attempted", "Nothing is written.")
     comments = " ".join(x.comment for x in marks.values() if x.comment)
-    waiting = "Not marked yet." if answered else "Nothing is written."
     result: ExerciseResult = {
-        "status": "marked" if marked else "to be marked" if answered else "not attempted",
+        "status": status,
         "points": rounded(won),
         "max_points": rounded(sum(x.points for x in criteria)),
-        "message": plain(comments) or ("" if marked else waiting),
+        "message": plain(comments) or said,
     }
     return {**result, "properties": properties} if properties else result
 

@@ -7,7 +7,6 @@ who hands in the public solution, or another student's page, has not found the f
 import json
 from dataclasses import asdict, dataclass, field
 
-from course_lib.checking.mended import ROOM, apart
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.schema import ExerciseResult
 from course_lib.grading.submissions import roster
@@ -28,6 +27,8 @@ class Page:
 
     def marked(self, result: ExerciseResult) -> ExerciseResult:
         """Return a verdict as an exam counts it: all points for a page that is mended, or none."""
+        from course_lib.checking.mended import ROOM, apart  # few grade an exam
+
         result = result.copy()
         fault = f"The fault was `{self.wrong}` for `{self.right}`."
         page = f"{self.before}\n{self.handed_out}"

@@ -43,15 +43,13 @@ class Lateness:
     def percent(self, submitted: SubmittedFile) -> float | None:
         """Return what percentage a submission loses; None where it is not late.
 
-        It is late by its time, or where Canvas says so and the student has no extension.
+        It is late by its time, or where nothing says that, if Canvas says so.
         """
         due, time = self._due(submitted), self.time(submitted)
-        if due and time and (late := time - due) > self.grace:
-            return self.penalty.of(late)
-        person = self._person(self.extensions, submitted)
-        if submitted.late and not (person and person.due):
-            return self.penalty.of(timedelta())
-        return None
+        if due and time:
+            late = time - due
+            return self.penalty.of(late) if late > self.grace else None
+        return self.penalty.of(timedelta()) if submitted.late else None
 
     def time(self, submitted: SubmittedFile) -> datetime | None:
         """Return when a submission was handed in; None where nothing says it."""
@@ -60,17 +58,20 @@ class Lateness:
         return next(said, submitted.time)
 
     def unknown(self, submitted: Iterable[SubmittedFile]) -> list[str]:
-        """Name the students of whom nothing says whether they are late."""
-        unknown = (
-            x.student
-            for x in submitted
-            if x.notebook
-            and not x.problem
-            and x.platform != "Canvas"
-            and self._due(x)
-            and not self.time(x)
-        )
-        return list(dict.fromkeys(unknown))
+        """Name the students of whom nothing says whether, or by how much, they are late."""
+        there = (x for x in submitted if x.notebook and not x.problem and not self.time(x))
+        return list(dict.fromkeys(x.student for x in there if self._is_unclear(x)))
+
+    def _is_unclear(self, submitted: SubmittedFile) -> bool:
+        """Tell whether it takes a time to say what a submission without one loses.
+
+        Canvas says who is late by its own deadline, not by how much.
+        """
+        if submitted.platform != "Canvas":
+            return bool(self._due(submitted))
+        person = self._person(self.extensions, submitted)
+        own = bool(person and person.due)
+        return submitted.late and (own or self.penalty.per_day)
 
     def _due(self, submitted: SubmittedFile) -> datetime | None:
         person = self._person(self.extensions, submitted)

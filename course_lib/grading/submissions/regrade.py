@@ -1,11 +1,13 @@
 """What a new run changes, after an exercise was mended or on an appeal: whose points, and where."""
 
 import json
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course_lib.grading.gradebooks.template import name_key
 from course_lib.grading.marks.schema import ExerciseResult, Results, SubmissionResult
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.pages import render
@@ -87,7 +89,9 @@ def page(found: list[Change], then: Results, now: Results) -> str:
 
 
 def _key(submission: SubmissionResult) -> tuple[str, str]:
-    return submission["student"], submission["notebook"]
+    """Tell one submission from the others, whatever program has written its names."""
+    notebook = unicodedata.normalize("NFC", submission["notebook"])
+    return name_key(submission["student"]), notebook
 
 
 def _exercises(

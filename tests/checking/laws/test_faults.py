@@ -1,15 +1,20 @@
 """Pages of *find the bug* that are made by machine: alike, unlike any text, and to be mended."""
 
+import contextlib
+from collections import Counter
+
 import pytest
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import find_source, source_of
-from course_lib.checking import catalogue
+from course_lib.checking import catalogue, laws
 from course_lib.checking.laws.faults import ALIKE, NoFaults, faults, of_its_own
 from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.mended import ROOM, apart
 from course_lib.checking.verdict import judge
+from course_lib.files.course_map import is_exploration
+from course_lib.files.paths import ROOT
 from tests import WEEKLY
 
 EXERCISES = catalogue.ids() if WEEKLY else ["attention/softmax", "rnn/gru_cell"]
@@ -33,6 +38,31 @@ def test_a_page_fails_its_right_text_passes_and_no_public_answer_is_that_text(ex
         assert own > lines / 2
     for answer in (exercise.reference, *exercise.alternatives):
         assert apart(right, find_source(answer) or "") > 2 * ROOM
+
+
+@pytest.mark.parametrize("step", ["torch.relu(h)", "h = torch.cat([h, h])"])
+def test_what_never_comes_to_an_end_is_no_fault_on_any_machine(monkeypatch, step):
+    exercise = catalogue.load("rnn/gru_cell")
+    right = single_steps(exercise, source_of(exercise.reference))
+    *_, last = right.splitlines()
+    endless = right.replace(last, f"    while True:\n        {step}\n{last}")
+    monkeypatch.setattr(laws.faults, "_line_apart", lambda page, right: "a line")
+    assert laws.faults._seen(exercise, endless, right) is None
+
+
+@pytest.mark.skipif(not WEEKLY, reason="all exercises are looked at once a week")
+def test_grading_says_how_many_exercises_have_pages_and_which_lessons_have_none():
+    lessons = {x: catalogue.outline(x).lesson for x in catalogue.ids()}
+    found = []
+    for exercise_id in lessons:
+        with contextlib.suppress(NoFaults):
+            found += [exercise_id] if faults(catalogue.load(exercise_id)) else []
+    pages = Counter(lessons[x] for x in found if not is_exploration(lessons[x]))
+    *none, last = sorted({x for x in lessons.values() if not is_exploration(x)} - pages.keys())
+    assert (min(pages.values()), max(pages.values())) == (1, 4)
+    said = f"Of the {len(lessons)} exercises, {len(found)} have pages. Each lesson has one to four"
+    said += f" among its own, but for {', '.join(none)} and {last}, which have none."
+    assert said in (ROOT / "docs" / "GRADING.md").read_text("utf8")
 
 
 def test_a_page_is_mended_in_the_room_that_there_is():

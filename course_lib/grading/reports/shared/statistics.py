@@ -101,15 +101,14 @@ def flagged(results: Results) -> list[tuple[SubmissionResult, str, list[Flag]]]:
 def distribution(results: Results) -> list[int]:
     """Count the graded notebooks by their share of the points, in tenths; the last has all."""
     bars = [0] * BARS
-    for submission in _with_points(results):
-        tenth = int(submission["score"] * BARS / submission["max_score"])
-        bars[min(tenth, BARS - 1)] += 1
+    for score, most in _scores(results):
+        bars[min(int(score * BARS / most), BARS - 1)] += 1
     return bars
 
 
 def median_share(results: Results) -> float | None:
     """Return the median share of the points; None where nothing could be won."""
-    shares = [x["score"] / x["max_score"] for x in _with_points(results)]
+    shares = [score / most for score, most in _scores(results)]
     return median(shares) if shares else None
 
 
@@ -138,5 +137,14 @@ def _lesson_titles() -> dict[str, str]:
     }
 
 
-def _with_points(results: Results) -> list[SubmissionResult]:
-    return [x for x in graded(results) if x["max_score"]]
+def _scores(results: Results) -> list[tuple[float, float]]:
+    """List what each graded notebook has won, and of how many points that are not open."""
+    pairs = [(x["score"], x["max_score"] - _open(x)) for x in graded(results)]
+    return [(score, most) for score, most in pairs if most > 0]
+
+
+def _open(submission: SubmissionResult) -> float:
+    """Count the points that a person has still to give, or not."""
+    waiting = [x for x in submission["exercises"].values() if x["status"] == "to be marked"]
+    marked = [y["points"] for x in waiting for y in x.get("properties", [])]
+    return sum(x["max_points"] for x in waiting) - sum(marked)
