@@ -145,6 +145,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             continue
         cells.append(cell)
         if cell.cell_type != "code":
+            cell.source = OUTWARD.sub(r"](\1", cell.source)
             continue
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])
@@ -155,8 +156,6 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             cell.metadata["mystnb"] = {"image": {"alt": alt, **wide}}
         if cell.source.startswith(GUESS):
             cells.append(new_markdown_cell(ASKED.format(cell.id)))
-        if cell.cell_type == "markdown":
-            cell.source = OUTWARD.sub(r"](\1", cell.source)
         if exercise_id := cell.metadata.get("exercise"):
             cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
             cells += exercises.below_the_stub(exercise_id)
