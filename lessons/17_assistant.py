@@ -208,8 +208,6 @@ for said in ("turn on the kitchen lamp", "bedroom blinds up please", "start the 
 pictures.house(now, first)
 
 # %% [markdown]
-# Text goes in, text comes out, a lamp goes on.
-#
 # ## Does it know what a room is?
 #
 # Held-out sentences are easy to be fooled by: one may differ from a learned one in a number only (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of news.
@@ -249,7 +247,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# Look before you explain. It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. A home does not forgive that:
+# It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. A home does not forgive that:
 
 # %% tags=["training"]
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
@@ -340,7 +338,7 @@ def write_only(model, said, possible):
 
 
 # %% [markdown]
-# Twelve commands with new rooms, for a home that has their devices, and three ways to mend what is refused: a second try; the baseline, which takes the device that is **spelled most alike** (one call of Python's `difflib`); and yours, where nothing is refused.
+# Twelve commands with new rooms, for a home that has their devices, and three ways to mend what is refused: a second try; the baseline, which takes the device that is **spelled most alike**; and yours, where nothing is refused.
 
 
 # %%
@@ -476,17 +474,12 @@ reveal(guess, round(100 * ways["merge, then round"]))
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. A prompt has 9 tokens, the answer 5 with its end. How many targets, and above which places?</summary>
+# <details><summary>A prompt has 9 tokens, the answer 5 with its end. How many targets, and above which places?</summary>
 #
 # Five, at the places 9 to 13, counted from 1: the last token of the prompt predicts the first one of the answer.
-# </details>
-#
-# <details><summary>2. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
-#
-# Do they differ from the learned ones in more than a name or a number? What does a program that counts get, and the model with similar examples in its prompt? What has it forgotten?
 # </details>
 
 # %% [markdown]
 # ## Further reading
 #
-# Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024 (*LoRA learns less and forgets less*); Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
+# Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024; Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
