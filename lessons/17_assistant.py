@@ -364,7 +364,7 @@ claim = "constrained decoding has as many commands right as there are without it
 training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. It need not be the one that was meant. Taking the nearest name afterwards mends fewer: a bent name may be nearest to another device, and what is refused has already cost its tokens.
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. Taking the nearest name afterwards mends fewer: a bent name may be nearest to another device, and what is refused has already cost its tokens.
 
 # %% [markdown]
 # ## Is it worth it?
@@ -452,7 +452,7 @@ for name, way in ways.items():
 reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
-# The first leaves nothing. Almost every change is smaller than half a step of the file, as printed above, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
+# The first leaves nothing. Almost every change is smaller than half a step of the file, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
 
 # %% [markdown]
 # ## Break it
