@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, find_source, names_used, source_of
+from course_lib.answers.source import Source, define, find_source, names_used, source_of
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.explain import panel
@@ -134,7 +134,7 @@ def _sources(answer: Callable, exercise: Exercise) -> list[str]:
 
 
 def _used(answer: Callable) -> list[Callable]:
-    used = names_used(answer, _bare(answer)).values()
+    used = names_used(answer, Source(_bare(answer))).values()
     return [x for x in used if isinstance(x, types.FunctionType | type)]
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from course_lib.answers import messages, probe_layers
 from course_lib.answers.settings import fresh_settings, settings
-from course_lib.answers.source import aliases, find_source, functions, names_used
+from course_lib.answers.source import Source, aliases, find_source, functions, names_used
 from course_lib.answers.watch import bounded, watching, without_compiler
 
 PRINTED_CHARACTERS = 2_000
@@ -105,7 +105,7 @@ class Description:
     """
 
     kind: str
-    source: str | None = None
+    source: Source | None = None
     aliases: dict[str, str] | None = None
 
 
@@ -144,7 +144,7 @@ class InProcess:
             names = names_used(answer, source) if source else {}
             if kind == "class" and not source:  # no method of its own: it is what it inherits
                 names = {f"base_{i}": base for i, base in enumerate(answer.__bases__)}
-                source = f"class {answer.__name__}({', '.join(names)}):\n    pass\n"
+                source = Source(f"class {answer.__name__}({', '.join(names)}):\n    pass\n")
         except Exception:
             return Description(kind)
         return Description(kind, source, aliases(names))

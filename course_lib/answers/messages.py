@@ -69,7 +69,7 @@ def receive(stream: BinaryIO, kinds: dict[str, type]) -> Any:
 
 
 def _pack(value: Any, blobs: list[bytes]) -> Any:
-    if value is None or type(value) in (bool, int, float, str):
+    if value is None or isinstance(value, str) or type(value) in (bool, int, float):
         return value
     if isinstance(value, Tensor):
         if value.dtype not in NAMES:

@@ -8,7 +8,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Self, cast
 
 from course_lib.answers import messages
@@ -22,7 +22,7 @@ from course_lib.answers.answer import (
     checked,
 )  # fmt: skip
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.answers.source import define_on
+from course_lib.answers.source import Source, define_on
 
 SECONDS = 10.0
 SLEEPS = 6  # times as long may a call take that does not compute
@@ -100,9 +100,11 @@ class RemoteAnswer(ABC):
     def _description(self, question: str) -> Description:
         reply = self._ask(question)
         if isinstance(reply, Description) and isinstance(reply.kind, str):
-            return reply
+            text = reply.source
+            return replace(reply, source=Source(text) if isinstance(text, str) else None)
         error = isinstance(reply, Reply) and checked(reply).error
-        return Description("error", f"{error.type}: {error.message}" if error else "no reply")
+        said = f"{error.type}: {error.message}" if error else "no reply"
+        return Description("error", Source(said))
 
     def _ask(self, message: Any) -> Any:
         if not self._running and self._broken is None:

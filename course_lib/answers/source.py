@@ -1,4 +1,4 @@
-"""Source text of references and answers: stubs, self-contained copies, definitions from text."""
+"""Source of references and answers: what it says, what it defines, and copies that stand alone."""
 
 import __future__
 
@@ -13,12 +13,114 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
 from itertools import count
 from typing import Any
 
 _numbers = count(1)
+READ = "__source__"  # in an answer's namespace: its source, by the name of the file that it is
 # a dataclass looks its annotations up in its module
 sys.modules.setdefault("__answer__", types.ModuleType("__answer__"))
+
+
+class Source(str):
+    """A source text, read once, when it is first asked what it says.
+
+    Of one that is a `part` of another, the nodes are the other's, and have its lines.
+    """
+
+    is_part: bool
+
+    def __new__(cls, text: str, part: ast.Module | None = None) -> "Source":
+        """Take a text, and what it is parsed to where it is a part of one that is parsed."""
+        source = super().__new__(cls, text)
+        source.is_part = part is not None
+        if part:
+            source.tree = part
+        return source
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree. Raises SyntaxError, and whatever else no Python makes Python raise."""
+        return ast.parse(self)
+
+    @cached_property
+    def reads(self) -> set[str]:
+        """The names that it reads and does not give itself, as parameters or locals."""
+        module = symtable.symtable(self, "<answer>", "exec")
+        scopes, read = [module], set()
+        for scope in scopes:
+            scopes += scope.get_children()
+            read |= {
+                x.get_name()
+                for x in scope.get_symbols()
+                # `global n; n += 1` reads it, though Python's table does not say so
+                if x.is_declared_global()
+                or (x.is_referenced() and (x.is_global() or scope is module))
+            }
+        return read
+
+    def function(self, method: str | None) -> ast.FunctionDef:
+        """Find the function that it defines, or the method of its class. Raises LookupError."""
+        return function_in(self.tree, method)
+
+    def is_stub(self, method: str | None = None) -> bool:
+        """Return True if the function, or the class's `method`, only raises NotImplementedError.
+
+        What a stub gives stands before that: see `given`.
+        """
+        try:
+            function = self.function(method)
+        except (SyntaxError, LookupError):
+            return False
+        if any(isinstance(node, ast.Assign) for node in self.tree.body):
+            return False  # it was written outside of its class
+        *before, last = without_docstring(function) or [ast.Pass()]
+        if given(before) != before:
+            return False
+        match last:
+            case ast.Raise(ast.Name("NotImplementedError")):
+                return True
+            case ast.Raise(ast.Call(ast.Name("NotImplementedError"), [], [])):
+                return True
+        return False
+
+
+def as_source(text: str) -> Source:
+    """Return a text as a source whose nodes have its own lines."""
+    return text if isinstance(text, Source) and not text.is_part else Source(text)
+
+
+def function_in(tree: ast.Module, method: str | None) -> ast.FunctionDef:
+    """Find the function that a tree defines, or the method of its class. Raises LookupError."""
+    body = tree.body
+    if method is not None:
+        body = next((node.body for node in body if isinstance(node, ast.ClassDef)), [])
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and method in (None, node.name):
+            return node
+    raise LookupError(f"no function {method or ''} in this source")
+
+
+def given(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements up to the last guard: what a stub gives, above its TODOs.
+
+    A guard is an `if` that does nothing but raise or return.
+    """
+    guards = [place for place, x in enumerate(statements, start=1) if _is_guard(x)]
+    return statements[: guards[-1]] if guards else []
+
+
+def _is_guard(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.If(body=[ast.Raise() | ast.Return()], orelse=[]):
+            return True
+    return False
+
+
+def without_docstring(function: ast.FunctionDef) -> list[ast.stmt]:
+    """Return the statements of a function behind its docstring."""
+    return function.body[ast.get_docstring(function) is not None :]
 
 
 def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:
@@ -28,12 +130,12 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
     begins with, no star import replaces. The text is known to `linecache`, so tracebacks and
     `source_of` find its lines. Raises SyntaxError, or whatever kept `name` from being defined.
     """
-    file = f"<answer {next(_numbers)}: {name}>"
+    file, source = f"<answer {next(_numbers)}: {name}>", as_source(source)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    body = source.tree.body
     given = namespace or {}
-    namespace = {"__name__": "__answer__"} | given
+    namespace = {"__name__": "__answer__"} | given | {READ: {file: source}}
     failure = NameError(f"nothing here defines {name}")
-    body = ast.parse(source).body
     flags = _future(body)
     for statement in body:
         bound = set(names_bound(statement))
@@ -79,7 +181,7 @@ def _future(body: list[ast.stmt]) -> int:
     return sum({feature.compiler_flag for feature in features if feature})
 
 
-def source_of(thing: Any) -> str:
+def source_of(thing: Any) -> Source:
     """Return the source of a function or class, also from a notebook cell. Raises LookupError."""
     source = find_source(thing)
     if source is None:
@@ -87,7 +189,7 @@ def source_of(thing: Any) -> str:
     return source
 
 
-def find_source(thing: Any) -> str | None:
+def find_source(thing: Any) -> Source | None:
     """Return the source of a function or class, also from a notebook cell; None if unknown.
 
     A method that was set after the class had been defined follows it: `Layer.forward = forward`.
@@ -97,22 +199,26 @@ def find_source(thing: Any) -> str | None:
     if found is None or not isinstance(thing, type):
         return found and found[0]
     source, file, first, last = found
+    patches = ""
     for attribute, member in vars(thing).items():
         if not isinstance(member, types.FunctionType):
             continue
         code = inspect.unwrap(member).__code__
         inside = code.co_filename == file and first <= code.co_firstlineno <= last
         if not inside and (patch := _definition(member, member.__name__)):
-            source += f"{patch[0]}{name}.{attribute} = {member.__name__}\n"
-    return source
+            patches += f"{patch[0]}{name}.{attribute} = {member.__name__}\n"
+    return Source(source + patches) if patches else source
 
 
-def _definition(function: types.FunctionType, name: str | None) -> tuple[str, str, int, int] | None:
+def _definition(
+    function: types.FunctionType, name: str | None
+) -> tuple[Source, str, int, int] | None:
     """Find what is called `name` around a function: its text, its file, first and last line."""
-    code = inspect.unwrap(function).__code__
-    text = "".join(linecache.getlines(code.co_filename))
+    code, scope = inspect.unwrap(function).__code__, function.__globals__
+    file = code.co_filename
+    whole = scope.get(READ, {}).get(file) or Source("".join(linecache.getlines(file)))
     try:
-        tree = ast.parse(text)
+        tree = whole.tree
     except SyntaxError:
         return None
     definitions = [
@@ -124,157 +230,18 @@ def _definition(function: types.FunctionType, name: str | None) -> tuple[str, st
     ]
     if not definitions:
         return None
-    first, last = _first_line(definitions[-1]), definitions[-1].end_lineno or 0
-    lines = text.splitlines()[first - 1 : last]
-    return textwrap.dedent("\n".join(lines)) + "\n", code.co_filename, first, last
+    node = definitions[-1]
+    first, last = _first_line(node), node.end_lineno or 0
+    text = textwrap.dedent("\n".join(whole.splitlines()[first - 1 : last])) + "\n"
+    return Source(text, ast.Module([node], [])), file, first, last
 
 
-def is_stub(source: str, method: str | None = None) -> bool:
-    """Return True if the function, or the class's `method`, only raises NotImplementedError.
-
-    What a stub gives stands before that: see `given`.
-    """
-    try:
-        tree = ast.parse(source)
-        function = function_in(tree, method)
-    except (SyntaxError, LookupError):
-        return False
-    if any(isinstance(node, ast.Assign) for node in tree.body):
-        return False  # it was written outside of its class
-    *before, last = _without_docstring(function) or [ast.Pass()]
-    if given(before) != before:
-        return False
-    match last:
-        case ast.Raise(ast.Name("NotImplementedError")):
-            return True
-        case ast.Raise(ast.Call(ast.Name("NotImplementedError"), [], [])):
-            return True
-    return False
-
-
-def given(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements up to the last guard: what a stub gives, above its TODOs.
-
-    A guard is an `if` that does nothing but raise or return.
-    """
-    guards = [place for place, x in enumerate(statements, start=1) if _is_guard(x)]
-    return statements[: guards[-1]] if guards else []
-
-
-def _is_guard(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.If(body=[ast.Raise() | ast.Return()], orelse=[]):
-            return True
-    return False
-
-
-def _without_docstring(function: ast.FunctionDef) -> list[ast.stmt]:
-    return function.body[ast.get_docstring(function) is not None :]
-
-
-def stub(reference: Callable, methods: Collection[str] = ()) -> str:
-    """Return the source with its guards, the comments of its steps as TODOs, and no more.
-
-    Of a class only the `methods` are emptied.
-    """
-    source = source_of(reference)
-    for method in methods or (None,):
-        source = emptied(source, method)
-    return source
-
-
-def emptied(source: str, method: str | None) -> str:
-    """Take the steps out of a function, or of one method of a class: see `stub`."""
-    function = function_in(ast.parse(source), method)
-    lines, body = source.splitlines(), _without_docstring(function)
-    before = _before_steps(function)
-    comments = [n for n in range(before, function.end_lineno or 0) if _is_comment(lines[n])]
-    # what comes before the first step is given, if it refuses or settles something
-    leading = [x for x in body if comments and x.lineno <= comments[0]]
-    kept = given(leading)
-    first = (kept[-1].end_lineno or 0) if kept else before
-    steps, previous = [], -2
-    for number in comments:
-        text = lines[number].strip()
-        steps.append(f"#   {text[1:].strip()}" if number == previous + 1 else f"# TODO: {text[2:]}")
-        previous = number
-    indent = " " * function.body[0].col_offset
-    todo = [indent + step for step in (*steps, "raise NotImplementedError")]
-    return "\n".join([*lines[:first], *todo, *lines[function.end_lineno :]]) + "\n"
-
-
-def with_comment(source: str, method: str | None, comment: str) -> str:
-    """Put a comment below the docstring of a function, or of one method of a class."""
-    function, lines = function_in(ast.parse(source), method), source.splitlines()
-    indent, before = " " * function.body[0].col_offset, _before_steps(function)
-    wrapped = textwrap.wrap(comment, 98 - len(indent), break_on_hyphens=False)
-    comments = [f"{indent}# {line}" for line in wrapped]
-    return "\n".join([*lines[:before], *comments, *lines[before:]]) + "\n"
-
-
-def with_steps_of(source: str, method: str | None, other: str) -> str:
-    """Put the steps of another function into a function, or into one method of a class."""
-    own, theirs = function_in(ast.parse(source), method), function_in(ast.parse(other), None)
-    lines, steps = (
-        source.splitlines(),
-        other.splitlines()[_before_steps(theirs) : theirs.end_lineno],
-    )
-    indented = textwrap.indent(textwrap.dedent("\n".join(steps)), " " * own.body[0].col_offset)
-    return "\n".join([*lines[: _before_steps(own)], indented, *lines[own.end_lineno :]]) + "\n"
-
-
-def tools_in(source: str, method: str | None) -> list[str]:
-    """List what the steps of a function, or of one method of a class, call; first come first.
-
-    A method is named alone, `masked_fill`, a function of a module with it, `torch.where`. Left out
-    is what a stub gives, and what belongs to the object itself.
-    """
-    function = function_in(ast.parse(source), method)
-    body = _without_docstring(function)
-    steps = ast.Module(body[len(given(body)) :], [])
-    own = {x.arg for x in function.args.args} | set(names_bound(steps))
-    nodes = [x for x in ast.walk(steps) if isinstance(x, ast.expr)]
-    nodes.sort(key=lambda x: (x.lineno, x.col_offset))
-    found = filter(None, (_tool(node, own) for node in nodes))
-    return list(dict.fromkeys(found))
-
-
-def _tool(node: ast.expr, own: Collection[str]) -> str | None:
-    match node:
-        case ast.BinOp(op=ast.MatMult()):
-            return "@"
-        case ast.Attribute(attr="mT"):
-            return "mT"
-        case ast.Call(ast.Attribute(ast.Name(module), name)) if module in ("torch", "F", "math"):
-            return f"{module}.{name}"
-        case ast.Call(ast.Attribute(_, name)) if not _is_of_self(node):
-            return name
-        case ast.Call(ast.Name(name)) if name not in own:
-            return name
-    return None
-
-
-def _is_of_self(node: ast.Call) -> bool:
-    return any(isinstance(x, ast.Name) and x.id == "self" for x in ast.walk(node.func))
-
-
-def _before_steps(function: ast.FunctionDef) -> int:
-    """Return the last line of a function's docstring, or else of its signature."""
-    documented = ast.get_docstring(function) is not None
-    return (function.body[0].end_lineno or 0) if documented else function.body[0].lineno - 1
-
-
-def _is_comment(line: str) -> bool:
-    return line.strip().startswith("#")
-
-
-def names_used(thing: Any, source: str) -> dict[str, Any]:
+def names_used(thing: Any, source: Source) -> dict[str, Any]:
     """Map the global names that a function's or class's source reads to what they stand for."""
-    read = globals_read(source)
     scope: dict[str, Any] = {}
     for function in functions(thing):
         scope |= function.__globals__
-    return {name: scope[name] for name in sorted(read) if name in scope}
+    return {name: scope[name] for name in sorted(source.reads) if name in scope}
 
 
 def own_imports(thing: Any, code: str) -> str:
@@ -285,21 +252,6 @@ def own_imports(thing: Any, code: str) -> str:
     used = names_used(thing, source_of(thing))
     missing = [name for name in used if not re.search(rf"\b{name}\b", code)]
     return f"from {thing.__module__} import {', '.join(missing)}\n" if missing else ""
-
-
-def globals_read(source: str) -> set[str]:
-    """Find the names that a source reads and does not give itself, as parameters or locals."""
-    module = symtable.symtable(source, "<answer>", "exec")
-    scopes, read = [module], set()
-    for scope in scopes:
-        scopes += scope.get_children()
-        read |= {
-            x.get_name()
-            for x in scope.get_symbols()
-            # `global n; n += 1` reads it, though Python's table does not say so
-            if x.is_declared_global() or (x.is_referenced() and (x.is_global() or scope is module))
-        }
-    return read
 
 
 def _public(value: Any) -> str:
@@ -408,17 +360,6 @@ def _first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def function_in(tree: ast.Module, method: str | None) -> ast.FunctionDef:
-    """Find the function that a tree defines, or the method of its class. Raises LookupError."""
-    body = tree.body
-    if method is not None:
-        body = next((node.body for node in body if isinstance(node, ast.ClassDef)), [])
-    for node in body:
-        if isinstance(node, ast.FunctionDef) and method in (None, node.name):
-            return node
-    raise LookupError(f"no function {method or ''} in this source")
-
-
 def aliases(names: dict[str, Any]) -> dict[str, str]:
     """Map each name of a scope to the dotted name that it stands for, where it has one."""
     dotted = {}
@@ -428,14 +369,3 @@ def aliases(names: dict[str, Any]) -> dict[str, str]:
         elif (module := getattr(value, "__module__", None)) and hasattr(value, "__qualname__"):
             dotted[name] = f"{module}.{value.__qualname__}"
     return dotted
-
-
-def loaded(name: str) -> Any:
-    """Return the object of a dotted name, or None; nothing is imported for it."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        if value := sys.modules.get(".".join(parts[:cut])):
-            for part in parts[cut:]:
-                value = getattr(value, part, None)
-            return value
-    return None

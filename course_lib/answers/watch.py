@@ -19,7 +19,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_lib.answers.source import functions, loaded
+from course_lib.answers.source import functions
+from course_lib.answers.source_names import loaded
 
 ATEN = "aten."
 COMPILER = "torch._dynamo"

@@ -46,10 +46,11 @@ def outline(exercise_id: str) -> Outline:
 
 def summarise(exercise: "Exercise") -> Outline:
     """Return what is listed of an exercise."""
-    from course_lib.checking.verdict import max_points
+    from course_lib.checking.run.trial import max_points
 
-    told = {x: getattr(exercise, x) for x in Outline.__annotations__ if x != "points"}
-    return Outline(**told, points=max_points(exercise))
+    counted = {"broken": bool(exercise.broken), "points": max_points(exercise)}
+    told = {x: getattr(exercise, x) for x in Outline.__annotations__ if x not in counted}
+    return Outline(**told, **counted)
 
 
 @cache

@@ -13,15 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.answers import probe_layers
-from course_lib.answers.source import (
-    is_stub,
-    source_of,
-    stub,
-    tools_in,
-    with_comment,
-    with_steps_of,
-)
+from course_lib.answers.source import Source, source_of
 from course_lib.checking.ready_made import in_words
+from course_lib.checking.stubs import stub, tools_in, with_comment, with_steps_of
 
 # of a clause of a statement: nobody is asked for it; it costs no points
 GIVEN, REMARKED = "given", "remarked"
@@ -163,6 +157,11 @@ class Exercise:
         return self.reference.__name__
 
     @property
+    def module(self) -> str:
+        """The module of the reference."""
+        return self.reference.__module__
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods to write, where the answer is a class."""
         written = ("__init__",) if self.constructor else ()
@@ -205,13 +204,13 @@ class Exercise:
         found = tools_in(source_of(self.reference), self.method)
         return tuple(x for x in found if _is_tool(x, scope.get(x)))[:TOOLS]
 
-    def is_untouched(self, source: str) -> bool:
+    def is_untouched(self, source: Source) -> bool:
         """Return True if a source is what the learner has begun with."""
-        empty = is_stub(source, self.method)
+        empty = source.is_stub(self.method)
         if empty or self.broken is None:
             return empty
         try:
-            return ast.dump(ast.parse(source)) == ast.dump(ast.parse(self.stub))
+            return ast.dump(source.tree) == ast.dump(ast.parse(self.stub))
         except SyntaxError:
             return False
 

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from course_lib.answers.source import Source
 from course_lib.checking import catalogue
 
 LONGEST = 10  # characters of a constant that count
@@ -18,24 +19,24 @@ DEFINITION = ast.FunctionDef | ast.ClassDef
 Node = tuple[str, int]  # what it is, and its line
 
 
-def structure(source: str) -> list[Node]:
+def structure(source: Source) -> list[Node]:
     """List the nodes of a source in reading order, local names alike; none of what is no Python.
 
     Imports, docstrings, decorators and types are left out.
     """
     try:
-        return _alike(ast.parse(source).body)
+        return _alike(source.tree.body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
 
-def is_library(source: str, name: str, exercise_id: str) -> bool:
+def is_library(source: Source, name: str, exercise_id: str) -> bool:
     """Return True if what a source defines under a name is one of the library's own answers."""
-    own = [x for x in ast.parse(source).body if isinstance(x, DEFINITION) and x.name == name]
+    own = [x for x in source.tree.body if isinstance(x, DEFINITION) and x.name == name]
     return bool(own) and _words(_alike(own[-1:])) in _library(exercise_id)
 
 
-def own_answers(exercise_id: str) -> list[str]:
+def own_answers(exercise_id: str) -> list[Source]:
     """Return the sources of the alternatives and of the reference. Raises UnknownExercise.
 
     The reference is found where the exercise's file defines it, or imports it from.
@@ -43,7 +44,7 @@ def own_answers(exercise_id: str) -> list[str]:
     body = _body(catalogue.module(exercise_id))
     references, homes = _references(body)
     return [
-        ast.unparse(x)
+        Source(ast.unparse(x), ast.Module([x], []))
         for x in (*body, *(y for home in homes for y in _body(home)))
         if isinstance(x, DEFINITION) and (x.name in references or _is_alternative(x))
     ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.settings import fresh_settings
-from course_lib.answers.source import is_stub
+from course_lib.answers.source import Source
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.explanation import (
     explanation,
@@ -21,8 +21,9 @@ from course_lib.checking.explain.explanation import (
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.likeness import is_library
 from course_lib.checking.run import forbidden
-from course_lib.checking.run.trial import AnswerRun, Call, Trial, cases, properties
+from course_lib.checking.run.trial import AnswerRun, Call, Trial, cases, max_points
 from course_lib.checking.statuses import Status
+from course_lib.files.course_map import Outline
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
 PARTLY = ("logsumexp", "logaddexp")
@@ -73,33 +74,29 @@ class Verdict:
     called: tuple[str, ...] = ()
 
 
-def max_points(exercise: Exercise, seed: int = 0) -> int:
-    """Return the points of all properties of an exercise, the same for every seed."""
-    return sum(points for _, points in properties(exercise, seed))
-
-
-def unwritten(exercise: Exercise) -> str:
+def unwritten(exercise: Exercise | Outline) -> str:
     """Say what there is to do where nothing has been done yet."""
     return UNTOUCHED if exercise.broken else STUB
 
 
-def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> Verdict:
+def untried(exercise_id: str, points: int, status: Status, message: str) -> Verdict:
     """Return the verdict on an answer that was not tried, or whose trial does not count."""
-    return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
+    return Verdict(exercise_id, status, 0, points, message)
 
 
 @fresh_settings()
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()
+    points = max_points(exercise, seed)
     if refused := refusal(exercise, description):
-        return untried(exercise, *refused, seed)
+        return untried(exercise.id, points, *refused)
     tried = AnswerRun(exercise, answer, seed)
     calls = [call for trial in tried.all() for call in trial.calls]
     if refused := refusal(exercise, description, calls):
         called = dict.fromkeys(name for call in calls for name in call.reply.forbidden)
-        return replace(untried(exercise, *refused, seed), called=tuple(called))
-    return _conclusion(tried, seed)
+        return replace(untried(exercise.id, points, *refused), called=tuple(called))
+    return _conclusion(tried, description.source or Source(""), seed)
 
 
 def refusal(
@@ -108,26 +105,26 @@ def refusal(
     """Say why an answer does not count, if it does not: by its source, or by its calls."""
     if message := _not_an_answer(exercise, description):
         return "error", message
-    if description.source and is_stub(description.source, exercise.method):
+    source = description.source or Source("")
+    if source.is_stub(exercise.method):
         return "not attempted", STUB
     used = [name for call in calls for name in call.reply.forbidden]
-    if description.source and not used:
-        aliases = description.aliases or {}
+    if not used:
         names = (*forbidden.named(exercise), *forbidden.DOORS)
-        used = forbidden.in_source(description.source, aliases, names)
+        used = forbidden.in_source(source, description.aliases or {}, names)
     # the solution may stand on helpers that no answer may call
-    if used and not is_library(description.source or "", exercise.name, exercise.id):
+    if used and not is_library(source, exercise.name, exercise.id):
         return "forbidden", _forbidden(used[0])
     if calls and _unfinished(calls[0], exercise, description):
         return "not attempted", STUB
     return None
 
 
-def _conclusion(tried: AnswerRun, seed: int) -> Verdict:
+def _conclusion(tried: AnswerRun, source: Source, seed: int) -> Verdict:
     """Put what was tried into words."""
     exercise, trials = tried.exercise, tried.all()
     failure = None if all(trial.held for trial in trials) else _failure(trials)
-    status, message = _status(tried, failure, seed)
+    status, message = _status(tried, source, failure, seed)
     results = earned(tried)
     printed = (call.reply.printed for trial in trials for call in trial.calls)
     return Verdict(
@@ -169,13 +166,15 @@ def earned(tried: AnswerRun) -> tuple[Result, ...]:
     )
 
 
-def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Status, str]:
+def _status(
+    tried: AnswerRun, source: Source, failure: Failure | None, seed: int
+) -> tuple[Status, str]:
     """Say what was found: the known mistake that it is, or else what differs."""
     exercise = tried.exercise
     if failure is None:
         fault = inspect.getdoc(exercise.broken) if exercise.broken else None
         return "passed", f"{HELD} {' '.join(fault.split())}" if fault else HELD
-    if exercise.broken and tried.is_untouched():
+    if exercise.broken and exercise.is_untouched(source):
         failing = sum(not call.held for call in tried.calls(0))
         return "not attempted", HANDED_OUT.format(failing, len(cases(exercise, seed)))
     if mistake := diagnosis(tried, seed):
@@ -184,7 +183,7 @@ def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Statu
         said = raised(tried, _raised(failure.error, tried.exercise), seed)
     else:
         said = explanation(tried, seed)
-    never = unused(exercise, tried.source(), said)
+    never = unused(exercise, source, said)
     status = "error" if failure.error else "wrong"
     return status, f"{sentence(said)}{never}" if never else said
 

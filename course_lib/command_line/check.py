@@ -80,11 +80,13 @@ def run(options: Namespace) -> int:
 
 def _due(path: Path, lesson: str) -> int:
     """Say what a grader would find of a lesson in a notebook; return 1 if anything is missing."""
+    from course_lib.answers.source import Source
+    from course_lib.checking.catalogue import outline
     from course_lib.checking.notebook.answer_cells import another_page, find_answers
     from course_lib.grading.judging.rules import exercises_of
 
     try:
-        asked = [load(x) for x in exercises_of([lesson])]
+        asked = [outline(x) for x in exercises_of([lesson])]
     except LookupError as error:
         raise CommandError(f"{error.args[0]}.") from None
     notebook = ipynb.read(path)
@@ -92,10 +94,11 @@ def _due(path: Path, lesson: str) -> int:
         raise CommandError(said)
     submission, missing = find_answers(notebook, str(path), asked, alone=True), []
     for attempt in submission.attempts.values():
-        own = [ipynb.code(x) for x in notebook["cells"] if ipynb.exercise(x) == attempt.exercise.id]
-        if not attempt.source or any(map(attempt.exercise.is_untouched, own)):
+        exercise_id = attempt.exercise.id
+        own = [Source(ipynb.code(x)) for x in notebook["cells"] if ipynb.exercise(x) == exercise_id]
+        if not attempt.source or any(map(load(exercise_id).is_untouched, own)):
             missing.append(attempt)
-            print(printable(f"○ {attempt.exercise.id}: {attempt.problem or 'not written yet'}"))
+            print(printable(f"○ {exercise_id}: {attempt.problem or 'not written yet'}"))
     there = len(asked) - len(missing)
     print(f"{path} is a page of {lesson}; {there} of {len(asked)} answers are there.")
     return int(bool(missing))
@@ -135,7 +138,7 @@ def tell(
 ) -> None:
     """Print the panel of a verdict, then what there is to say of a pass; record it."""
     from course_lib.checking.explain import panel
-    from course_lib.checking.notebook.as_graded import warning
+    from course_lib.checking.notebook.answer_cells import warning
     from course_lib.checking.notebook.check import record
     from course_lib.checking.run.remarks import remark
 
@@ -148,5 +151,5 @@ def tell(
     if workspace:
         record(workspace, verdict, attempt.define, attempt)
     if verdict.status == "passed":
-        for said in filter(None, (remark(attempt.exercise, judged), warning(attempt))):
+        for said in filter(None, (remark(load(verdict.exercise), judged), warning(attempt))):
             print(printable(said))

@@ -61,17 +61,23 @@ class Page:
 class Outline:
     """What there is to know of an exercise before it is loaded; `lesson` numbers its page.
 
-    `tools` are what the solution calls of torch and Python.
+    `name` is what its answer is called, `module` where the reference is, and `method` the one to
+    write of a class; a `broken` one is handed out with a fault. `tools` are what the solution calls
+    of torch and Python.
     """
 
     id: str
     lesson: str
     title: str
+    name: str
+    module: str
+    method: str | None
+    broken: bool
     minutes: int
     difficulty: int
     points: int
     hints: tuple[str, ...]
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...]
 
     @property
     def needed(self) -> bool:
@@ -177,7 +183,8 @@ def explorations(lesson: str) -> list[Page]:
 def exercises() -> list[Outline]:
     """List the course's own exercises, in the order of the lessons and of their cells."""
     rows = json.loads(EXERCISES.read_text("utf8"))
-    return [Outline(**row | {"hints": tuple(row["hints"])}) for row in rows]
+    listed = ("hints", "tools")
+    return [Outline(**row | {x: tuple(row[x]) for x in listed}) for row in rows]
 
 
 def printed_solution(exercise_id: str) -> str | None:

@@ -83,5 +83,5 @@ def _given(code: CodeType) -> bool:
     text = "".join(linecache.getlines(code.co_filename))
     classes = (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef))
     theirs = [node for node in classes if node.name == name]
-    [ours] = ast.parse(answer_source(GIVEN[name])).body
+    [ours] = answer_source(GIVEN[name]).tree.body
     return bool(theirs) and ast.dump(ours) == ast.dump(theirs[-1])

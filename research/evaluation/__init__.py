@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from course_lib.answers.process import ChildProcess
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import ids, outline
 from course_lib.checking.notebook.answer_cells import find_answers, judge_attempt
 from course_lib.checking.verdict import Verdict
 from lessons.build import build, lesson_files
@@ -78,11 +78,11 @@ def _notebook(lesson: str) -> NotebookNode:
 
 def judged(row: dict[str, Any], handle: ChildProcess) -> Verdict:
     """Judge an answer in the cell of its exercise, as `course check` does."""
-    exercise = load(row["exercise"])
+    exercise = outline(row["exercise"])
     notebook = deepcopy(_notebook(exercise.lesson))
     [cell] = [x for x in notebook.cells if x.metadata.get("exercise") == exercise.id]
     cell.source = row["code"]
-    lesson = [x for x in map(load, ids()) if x.lesson == exercise.lesson]
+    lesson = [x for x in map(outline, ids()) if x.lesson == exercise.lesson]
     attempt = find_answers(notebook, exercise.id, lesson, alone=True).attempts[exercise.id]
     return judge_attempt(attempt, handle)
 

@@ -26,7 +26,7 @@ from nbformat.v4 import new_notebook
 from tqdm import tqdm
 from traitlets.config import Config
 
-from course_lib.answers.source import globals_read
+from course_lib.answers.source import Source
 from course_lib.files.course_map import number_of
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import VARIABLE
@@ -82,7 +82,7 @@ def names_of(source: str) -> tuple[set[str], set[str]]:
     symbols = symtable.symtable(source, "<cell>", "exec").get_symbols()
     bound = {x.get_name() for x in symbols if x.is_assigned() or x.is_imported()}
     bound -= {ast.unparse(name) for x in deleted for name in x.targets}
-    return bound, globals_read(source) - bound
+    return bound, Source(source).reads - bound
 
 
 def measure(lesson: str, seed: int, threads: int) -> Run:

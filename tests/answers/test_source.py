@@ -1,12 +1,16 @@
 """What an answer needs goes with it, and nothing that only looks like it."""
 
+import ast
+
 import pytest
 import torch
 from jaxtyping import Float
 
 from course_lib.answers.answer import InProcess, Request
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.answers.source import define, is_stub, self_contained, stub
+from course_lib.answers.source import Source, as_source, define, find_source, self_contained
+from course_lib.answers.source_names import names_in
+from course_lib.checking.stubs import stub
 from course_lib.transformer import EncoderBlock
 
 ANSWER = '''
@@ -36,6 +40,18 @@ def test_a_shape_that_has_a_name_goes_along():
     assert define(carried, "answer")(torch.ones(2)).tolist() == [2, 2]
 
 
+def test_what_is_defined_is_found_in_the_tree_that_it_was_defined_from():
+    source = Source("import torch\n\n\ndef answer(x):\n    return torch.exp(x)\n")
+    found = find_source(define(source, "answer"))
+    assert found.tree.body == source.tree.body[1:]
+    # as a text of its own it has lines of its own
+    assert as_source(found).tree.body[0].lineno == 1
+    same = Source(found)
+    lines = [{x.node.lineno for x in names_in(y, {}).mentions} for y in (found, same)]
+    assert lines == [{5}, {2}]
+    assert ast.dump(same.tree) == ast.dump(found.tree)
+
+
 def test_a_variable_that_only_shares_a_parameters_or_locals_name_stays_behind():
     tensors = dict.fromkeys(("x", "factor", "total", "item"), torch.zeros(3))
     assert self_contained(defined(**tensors)) == self_contained(defined())
@@ -51,7 +67,7 @@ def test_of_an_empty_class_both_methods_are_stubs():
     assert (given.count("raise NotImplementedError"), given.count("residual(norm)")) == (1, 1)
     assert (empty.count("raise NotImplementedError"), empty.count("residual(norm)")) == (2, 0)
     assert "norm_layer: Callable[..., Tensor] = layer_norm," in empty
-    assert is_stub(empty, "forward")
+    assert Source(empty).is_stub("forward")
 
 
 def test_a_class_is_built_with_arguments_by_name():

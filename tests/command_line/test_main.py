@@ -17,9 +17,9 @@ import pytest
 
 import course_lib
 from course_lib.answers import process as answer_process
-from course_lib.answers.source import stub
 from course_lib.checking import catalogue
 from course_lib.checking.notebook.predictions import asked
+from course_lib.checking.stubs import stub
 from course_lib.command_line import shared
 from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store

@@ -16,9 +16,8 @@ import nbformat
 import pytest
 
 from course_lib import exercises
-from course_lib.answers.source import is_stub
-from course_lib.checking.catalogue import ids, load
-from course_lib.checking.verdict import max_points
+from course_lib.answers.source import Source
+from course_lib.checking.catalogue import ids, load, outline
 from course_lib.command_line.main import main
 from course_lib.files.errors import CommandError
 from course_lib.grading.exports import TOOLS, export, release
@@ -74,7 +73,7 @@ def test_nbgraders_cells_are_named_locked_and_cleared_to_stubs(lesson):
         assert cell.metadata.nbgrader["locked"] != solution
         if solution:
             cleared = SOLUTION.sub(r"\1raise NotImplementedError", cell.source)
-            assert is_stub(cleared, load(cell.metadata.exercise).method)
+            assert Source(cleared).is_stub(load(cell.metadata.exercise).method)
             assert cell.metadata.exercise in after.source
             assert after.source.endswith("found.points")
 
@@ -137,7 +136,7 @@ def cases_of(files, exercise):
 def test_otters_cases_are_worth_what_each_exercise_is(lesson):
     files = files_of("otter", lesson)
     for exercise in map(load, exercises_of([lesson])):
-        assert sum(x.points for x in cases_of(files, exercise)) == max_points(exercise)
+        assert sum(x.points for x in cases_of(files, exercise)) == outline(exercise.id).points
 
 
 @pytest.mark.usefixtures("otter")

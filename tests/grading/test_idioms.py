@@ -7,8 +7,8 @@ import pytest
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook.answer_cells import find_answers, verdicts
-from course_lib.checking.notebook.as_graded import in_notebook, warning
+from course_lib.checking.notebook.answer_cells import find_answers, verdicts, warning
+from course_lib.checking.notebook.cells import attempt
 from course_lib.checking.notebook.check import check, mine, verdict
 from course_lib.files.workspace import Workspace
 from course_lib.grading.judging.isolation import best_level
@@ -192,7 +192,7 @@ def three(child, graded, lab):
         exercise = load(exercise_id)
         shown = lab(cells).get(exercise.name)
         here = verdict(exercise_id, shown)
-        said = warning(in_notebook(exercise))
+        said = warning(attempt(exercise))
         told = {"course": {"lesson": exercise.lesson}}
         whole = [{"cell_type": "code", "metadata": {}, "source": x} for x in cells[:-1]]
         whole.append(
@@ -257,4 +257,4 @@ def test_what_no_cell_has_is_no_attempt(lab):
     lab(
         ["import types", "globals()['double'] = types.FunctionType((lambda x: 2 * x).__code__, {})"]
     )
-    assert in_notebook(load(HELLO)) is None
+    assert attempt(load(HELLO)) is None

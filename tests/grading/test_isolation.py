@@ -32,7 +32,7 @@ from course_lib.grading.judging.sandbox_files import COURSE, INSIDE, earlier_com
 DECIDE = {
     "catalogue", "exercise", "verdict", "trial", "mutants", "edits", "laws", "notebook",
     "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
-    "sandbox", "flags", "likeness", "own_answers", "source_names", "forbidden_operations",
+    "sandbox", "flags", "likeness", "own_answers", "forbidden_operations",
 }  # fmt: skip
 # in one process, which has its sandboxes only once
 CONFINED = [level for level in LEVELS if level != "plain"]

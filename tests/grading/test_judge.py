@@ -12,10 +12,11 @@ from dataclasses import replace
 import pytest
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import find_source, source_of, stub
+from course_lib.answers.source import find_source, source_of
 from course_lib.checking import catalogue
 from course_lib.checking.catalogue import load
 from course_lib.checking.notebook.solution_text import standalone
+from course_lib.checking.stubs import stub
 from course_lib.checking.verdict import judge
 from course_lib.command_line.main import main
 from course_lib.grading.judging.isolation import best_level
@@ -413,3 +414,29 @@ def test_the_same_notebook_is_the_same_answer_in_every_process():
     assert found[0] == found[1]
     for line in found[0].splitlines()[:2]:
         assert ast.literal_eval(line) == [*below, given]
+
+
+ALONE = """
+import sys
+from course_lib.grading.judging.isolation import best_level
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import Rules
+with Judge(Rules(best_level(), 0, exercises=[sys.argv[1]])) as judge:
+    [found] = judge.entry(sys.stdin.buffer.read())["exercises"].values()
+modules = [x for x in sys.modules if x.startswith("course_lib.exercises.") and x.count(".") == 3]
+print(found["status"], *modules)
+"""
+
+
+def test_an_answer_needs_no_exercise_but_its_own():
+    # one cell is half done, one stands on another: neither is asked for
+    cells = [
+        (None, SET_UP),
+        ("attention/dot_scores", stub(load("attention/dot_scores").reference)),
+        ("attention/softmax", standalone(load("attention/softmax"))),
+    ]
+    found = subprocess.run(
+        [sys.executable, "-c", ALONE, "attention/softmax"], input=notebook(cells, "02"),
+        capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    assert found.decode().split() == ["passed", "course_lib.exercises.attention.softmax"]

@@ -61,6 +61,23 @@ def test_an_exercise_builds_a_component_of_its_own_lesson():
         assert lesson in lessons_of_module(module), exercise_id
 
 
+def test_no_module_is_in_a_circle_of_imports():
+    folder = ROOT / "course_lib"
+    files = {".".join(x.relative_to(folder).with_suffix("").parts): x for x in folder.rglob("*.py")}
+    files = {name.removesuffix(".__init__"): file for name, file in files.items()}
+    left = {name: _modules_named(file, files) - {name} for name, file in files.items()}
+    # what imports nothing that is left is in no circle
+    while free := {name for name, imported in left.items() if not imported & left.keys()}:
+        left = {name: imported for name, imported in left.items() if name not in free}
+    assert not left
+
+
+def _modules_named(file, modules):
+    """Name the modules that a file imports: of `from a import b` it is `a.b`, or else `a`."""
+    named = modules_imported(file)
+    return {x if x in modules else x.rpartition(".")[0] for x in named}
+
+
 def test_plots_are_imported_by_notebooks_alone():
     pictures = ("instruments.plots", "instruments.drawings")
     for file in COURSE.rglob("*.py"):

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from course_lib.answers.answer import Reply, tensors
-from course_lib.answers.source import function_in, globals_read, source_of
+from course_lib.answers.source import Source, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.changed_arguments import changed_arguments
 from course_lib.checking.explain.difference import Pair, difference, example, pair, sizes
@@ -101,14 +101,14 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
     return _on_condition(tried, trial, f"{sentence(said)} {more}" if more else said, seed)
 
 
-def unused(exercise: Exercise, source: str, said: str) -> str:
+def unused(exercise: Exercise, source: Source, said: str) -> str:
     """Name the arguments that the code of a wrong answer never reads, if the right one does.
 
     What is `said` of one of them already is the cause.
     """
     try:
-        function = function_in(ast.parse(source), exercise.method)
-        right = function_in(ast.parse(source_of(exercise.reference)), exercise.method)
+        function = source.function(exercise.method)
+        right = source_of(exercise.reference).function(exercise.method)
     except (SyntaxError, ValueError, LookupError):
         return ""
     ours, theirs = ([x.arg for x in y.args.args] for y in (function, right))
@@ -121,7 +121,7 @@ def unused(exercise: Exercise, source: str, said: str) -> str:
     if not never or any(name in said for name in never):
         return ""
     given = {*vars(builtins), *vars(sys.modules[exercise.reference.__module__])}
-    others = [f"`{name}`" for name in sorted(globals_read(source) - given)]
+    others = [f"`{name}`" for name in sorted(source.reads - given)]
     read = f": {_listed(others)} in their place come from another cell" if others else ""
     return f" {_listed(never)} {'is' if len(never) == 1 else 'are'} never used{read}."
 

@@ -10,8 +10,9 @@ import ast
 import copy
 from collections.abc import Iterator
 
-from course_lib.answers.source import function_in, source_of, stub
+from course_lib.answers.source import function_in, source_of
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.stubs import stub
 
 EXCHANGED = {
     ast.Add: ast.Sub,

@@ -13,7 +13,7 @@ from functools import cache
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.settings import fresh_settings
-from course_lib.answers.source import find_source, source_of
+from course_lib.answers.source import Source, find_source, source_of
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.laws.edits import edits
@@ -109,7 +109,7 @@ def _line_apart(page: str, right: str) -> str | None:
 def _by_line(text: str) -> dict[int, tuple[str, ...]]:
     """Map each line to the structure of what begins there."""
     lines: dict[int, tuple[str, ...]] = {}
-    for word, line in structure(text):
+    for word, line in structure(Source(text)):
         lines[line] = (*lines.get(line, ()), word)
     return lines
 

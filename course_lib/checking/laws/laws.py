@@ -61,10 +61,11 @@ from course_lib.checking.run.trial import (
     cases,
     drawn,
     large,
+    max_points,
     request_for,
     same_reply,
 )
-from course_lib.checking.verdict import earned, judge, max_points, refusal
+from course_lib.checking.verdict import earned, judge, refusal
 
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")

@@ -11,8 +11,9 @@ import keyword
 from collections.abc import Collection
 from typing import TypeVar
 
-from course_lib.answers.source import function_in, names_bound, source_of, stub, with_steps_of
+from course_lib.answers.source import function_in, names_bound, source_of
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.stubs import stub, with_steps_of
 
 WORDS = {
     ast.Add: "total", ast.Sub: "difference", ast.Mult: "product", ast.Div: "quotient",

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define_on, find_source
+from course_lib.answers.source import Source, define_on
+from course_lib.answers.source_names import names_in
 from course_lib.checking import ready_made
-from course_lib.checking.catalogue import ids, load, outline
-from course_lib.checking.exercise import Exercise
+from course_lib.checking.catalogue import ids, load, module, outline
 from course_lib.checking.likeness import is_library
-from course_lib.checking.notebook.solution_text import standalone
+from course_lib.checking.notebook.solution_text import of_lesson, standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
 from course_lib.checking.run.forbidden import in_source, named
 from course_lib.checking.verdict import Verdict, judge, sentence, untried, unwritten
 from course_lib.files import ipynb
-from course_lib.files.course_map import lesson_of
+from course_lib.files.course_map import Outline, lesson_of
 from course_lib.files.ipynb import NotANotebook
 
 CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
@@ -49,23 +49,23 @@ class Attempt:
     that are the library's. What else it reads is in its source; `along` are exercises among that.
     """
 
-    exercise: Exercise
-    source: str | None = None
+    exercise: Outline
+    source: Source | None = None
     problem: str | None = None
     places: tuple[tuple[int, int], ...] = ()
     stands_on: tuple["Attempt", ...] = ()
-    borrowed: tuple[Exercise, ...] = ()
-    along: tuple[Exercise, ...] = ()
+    borrowed: tuple[Outline, ...] = ()
+    along: tuple[Outline, ...] = ()
     without: Callable[[Collection[str]], "Attempt"] | None = None
 
-    def borrowing(self, failed: Collection[Exercise]) -> "Attempt":
+    def borrowing(self, failed: Collection[Outline]) -> "Attempt":
         """Return this attempt on the library's version of what has failed, or is not written."""
         wrong = {x.name for x in self.along if x in failed}
         found = self.without(wrong) if wrong and self.without else self
         lent = [
             x.borrowing(failed)
             if x.source and x.exercise not in failed
-            else Attempt(x.exercise, standalone(x.exercise), borrowed=(x.exercise,))
+            else Attempt(x.exercise, standalone(load(x.exercise.id)), borrowed=(x.exercise,))
             for x in found.stands_on
         ]
         borrowed = dict.fromkeys(y for x in lent for y in x.borrowed)
@@ -75,15 +75,17 @@ class Attempt:
         """Return the source behind those of the others, as one text."""
         return self.source and "\n".join([*(x for x, _ in self.others()), self.source])
 
-    def written(self) -> str:
-        """Return all of the learner's own that this runs on, as one text."""
-        own = [x.written() for x in self.stands_on if x.exercise not in x.borrowed]
-        return "\n".join([*own, self.source or ""])
+    def written(self) -> list[Source]:
+        """List all sources of the learner's own that this runs on, its own the last."""
+        own = [x for x in self.stands_on if x.exercise not in x.borrowed]
+        return [*(y for x in own for y in x.written()), *([self.source] if self.source else [])]
 
-    def others(self) -> list[tuple[str, str]]:
+    def others(self) -> list[tuple[Source, str]]:
         """List source and name of all that this stands on, each after what it stands on itself."""
         found = [
-            y for x in self.stands_on for y in [*x.others(), (x.source or "", x.exercise.name)]
+            y
+            for x in self.stands_on
+            for y in [*x.others(), (x.source or Source(""), x.exercise.name)]
         ]
         return list(dict.fromkeys(found))
 
@@ -111,14 +113,14 @@ class Cell:
     statements: list[Statement]
     problem: str | None
 
-    def answer(self, exercise: Exercise) -> Statement | None:
+    def answer(self, exercise: Outline) -> Statement | None:
         """Return what gives the exercise's name its last value, but for what changes that."""
         name, own = exercise.name, self.exercise == exercise.id
         named = [x for x in self.statements if name in x.binds and not x.is_mine]
         made = [x for x in named if x.defines or (own and name not in x.reads)]
         return made[-1] if made else None
 
-    def is_for(self, exercise: Exercise) -> bool:
+    def is_for(self, exercise: Outline) -> bool:
         """Tell whether an answer stands here, or would if the cell could be read."""
         if self.problem is None:
             return self.answer(exercise) is not None
@@ -132,7 +134,7 @@ def read(path: Path) -> Submission:
 
 
 def find_answers(
-    notebook: dict, name: str, exercises: list[Exercise] | None = None, alone: bool = False
+    notebook: dict, name: str, exercises: list[Outline] | None = None, alone: bool = False
 ) -> Submission:
     """Find the answers to these exercises, or to those that the notebook holds.
 
@@ -148,6 +150,24 @@ def find_answers(
     asked = exercises or held
     if not asked:
         raise NotANotebook(f"{name} holds no exercise of this course.")
+    misplaced = {x.id: said for x in asked if (said := _not_code(x, notebook))}
+    attempts = attempts_in(cells, asked, held, alone, misplaced)
+    remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
+    said = (_remark(x.exercise, cells, x.problem) for x in attempts.values())
+    return Submission(attempts, [*remarks, *filter(None, said)])
+
+
+def attempts_in(
+    cells: list[Cell],
+    asked: list[Outline],
+    held: list[Outline],
+    alone: bool,
+    misplaced: Mapping[str, str],
+) -> dict[str, Attempt]:
+    """Find in cells the answers to what is asked, among those that their notebook holds.
+
+    `misplaced` says of an exercise in which other place its answer is, if it is in no such cell.
+    """
     order = ids()
     every = sorted({x.id: x for x in [*asked, *held]}.values(), key=lambda x: order.index(x.id))
     places = {x.id: [cell for cell in cells if cell.is_for(x)] for x in every}
@@ -159,19 +179,12 @@ def find_answers(
         attempts[x.id] = (
             _attempt(x, places, whole, before)
             if places[x.id]
-            else Attempt(x, problem=_renamed(x, cells) or _not_code(x, notebook))
+            else Attempt(x, problem=_renamed(x, cells) or misplaced.get(x.id))
         )
-    attempts = {x.id: attempts[x.id] for x in every if x in asked}
-    remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
-    remarks += [
-        remark
-        for x in attempts.values()
-        if (remark := _remark(x.exercise, places[x.exercise.id], x.problem))
-    ]
-    return Submission(attempts, remarks)
+    return {x.id: attempts[x.id] for x in every if x in asked}
 
 
-def another_page(notebook: dict, exercises: list[Exercise]) -> str | None:
+def another_page(notebook: dict, exercises: list[Outline]) -> str | None:
     """Say so of a notebook that is of another lesson than all of these exercises, if they are any.
 
     An older one may still hold what has moved to an exploration.
@@ -185,7 +198,7 @@ def another_page(notebook: dict, exercises: list[Exercise]) -> str | None:
 
 def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
     """Judge each attempt through a handle: what one of them does costs that one alone."""
-    failed: list[Exercise] = []
+    failed: list[Outline] = []
     for attempt in submission.attempts.values():
         verdict = judge_attempt(attempt.borrowing(failed), handle)
         if verdict.status != "passed":
@@ -196,9 +209,9 @@ def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
 def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
     """Judge one attempt through a handle, and say so if it has borrowed from the library."""
     if not attempt.source:
-        return unanswered(attempt, seed)
+        return unanswered(attempt)
     handle.hold(attempt.source, attempt.exercise.name, attempt.others())
-    verdict = _placed(judge(attempt.exercise, handle, seed), attempt.places)
+    verdict = _placed(judge(load(attempt.exercise.id), handle, seed), attempt.places)
     if not attempt.borrowed or verdict.status == "not attempted":
         return verdict
     names = " and ".join(f"`{x.name}`" for x in attempt.borrowed)
@@ -213,27 +226,44 @@ def forbidden_name(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source or is_library(attempt.source, exercise.name, exercise.id):
         return None
-    names = in_source(attempt.written(), {}, (*named(exercise), *ready_made.MACHINERY))
-    return next(iter(names), None)
+    banned = (*named(load(exercise.id)), *ready_made.MACHINERY)
+    return next((y for x in attempt.written() for y in in_source(x, {}, banned)), None)
 
 
-def is_alone(source: str, answer: Any) -> bool:
-    """Return True if a source has named imports and the answer alone: it has been judged by now."""
-    *before, last = ast.parse(source).body
-    imports = all(isinstance(x, ast.Import | ast.ImportFrom) for x in before)
-    named = all(alias.name != "*" for x in before for alias in getattr(x, "names", ()))
-    return (
-        imports
-        and named
-        and ast.dump(ast.Module([last], [])) == ast.dump(ast.parse(find_source(answer) or ""))
+def warning(attempt: Attempt) -> str | None:
+    """Say of an attempt that has passed why it would not if it were graded, if so."""
+    if name := forbidden_name(attempt):
+        return _graded(f"this calls `{name}`, which you build here yourself.")
+    packages = {module(x).partition(".")[0] for x in ids()}
+    for given in names_in(attempt.source or Source(""), {}).imports:
+        ours = given.target.partition(".")[0] in packages
+        if not ours or given.target.startswith("course_lib.exercises"):
+            continue
+        if of_lesson(attempt.exercise.lesson)(given.target):
+            return _graded(f"`{given.name}` is of {given.target}, which is not to be had there.")
+    return None
+
+
+def _graded(reason: str) -> str:
+    return f"Passes here; graded, it would not: {sentence(reason)}"
+
+
+def is_alone(attempt: Attempt) -> bool:
+    """Return True if it has named imports and the answer alone: it has been judged by now."""
+    if attempt.stands_on or not attempt.source:
+        return False
+    *before, last = attempt.source.tree.body
+    return isinstance(last, ast.FunctionDef | ast.ClassDef) and all(
+        isinstance(x, ast.Import | ast.ImportFrom) and x.names[0].name != "*" for x in before
     )
 
 
-def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
+def unanswered(attempt: Attempt) -> Verdict:
     """Return the verdict on an attempt without a source: there is nothing to try."""
+    exercise = attempt.exercise
     if attempt.problem:
-        return untried(attempt.exercise, "error", attempt.problem, seed)
-    return untried(attempt.exercise, "not attempted", unwritten(attempt.exercise), seed)
+        return untried(exercise.id, exercise.points, "error", attempt.problem)
+    return untried(exercise.id, exercise.points, "not attempted", unwritten(exercise))
 
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
@@ -247,24 +277,21 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
     return replace(verdict, failure=replace(failure, error=placed))
 
 
-def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
+def _exercises(notebook: dict, cells: list[Cell]) -> list[Outline]:
     """List the exercises of a notebook: its page's, or those of its cells, or of its names.
 
     An older notebook may hold some that have moved from its lesson to an exploration, or back.
     """
     marked, page = {cell.exercise for cell in cells}, ipynb.lesson(notebook) or ""
-    lessons = {exercise_id: outline(exercise_id).lesson for exercise_id in ids()}
-    own = [x for x in lessons if x in marked]
-    moved = [x for x in own if lesson_of(lessons[x]) == lesson_of(page)]
-    found = [x for x in lessons if lessons[x] == page or x in moved] or own
-    # to load an exercise takes a while
-    return [load(x) for x in found] or [
-        x for x in map(load, lessons) if any(cell.is_for(x) for cell in cells)
-    ]
+    every = [outline(x) for x in ids()]
+    own = [x for x in every if x.id in marked]
+    moved = [x for x in own if lesson_of(x.lesson) == lesson_of(page)]
+    found = [x for x in every if x.lesson == page or x in moved] or own
+    return found or [x for x in every if any(cell.is_for(x) for cell in cells)]
 
 
 def _attempt(
-    exercise: Exercise, places: Mapping[str, list[Cell]], notebook: Notebook, before: list[Attempt]
+    exercise: Outline, places: Mapping[str, list[Cell]], notebook: Notebook, before: list[Attempt]
 ) -> Attempt:
     last = places[exercise.id][-1]
     if last.problem:
@@ -273,7 +300,8 @@ def _attempt(
     if not answer:
         return Attempt(exercise)
     # what is handed out broken is tried all the same: its cases show what is to be mended
-    untouched = exercise.is_untouched(answer.text) and not exercise.broken
+    written = Source(answer.text, ast.Module([answer.node], []))
+    untouched = not exercise.broken and written.is_stub(exercise.method)
     if untouched and not list(notebook.patches(answer, exercise.name)):
         return Attempt(exercise)
     others = {x.exercise.name: _made(x.exercise, places[x.exercise.id], notebook) for x in before}
@@ -287,7 +315,7 @@ def _attempt(
         ]
         return Attempt(
             exercise,
-            source="".join(f"{line}\n" for line, _ in lines),
+            source=Source("".join(f"{line}\n" for line, _ in lines)),
             places=tuple(place for _, place in lines),
             stands_on=tuple(x for x in before if x.exercise.name in given),
             along=tuple(x.exercise for x in before if x.exercise.name in along),
@@ -297,17 +325,17 @@ def _attempt(
     return gathered(())
 
 
-def _made(exercise: Exercise, places: list[Cell], notebook: Notebook) -> list[Statement]:
+def _made(exercise: Outline, places: list[Cell], notebook: Notebook) -> list[Statement]:
     """List the statements that give an exercise's name its last value; none where none can."""
     answer = places[-1].answer(exercise) if places else None
     return [answer, *notebook.patches(answer, exercise.name)] if answer else []
 
 
-def _same_lesson(one: Exercise, other: Exercise) -> bool:
+def _same_lesson(one: Outline, other: Outline) -> bool:
     return lesson_of(one.lesson) == lesson_of(other.lesson)
 
 
-def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
+def _renamed(exercise: Outline, cells: list[Cell]) -> str | None:
     """Say under which name the exercise's own cell defines what it defines."""
     for cell in cells:
         other = [x for x in cell.statements if cell.exercise == exercise.id and x.defines]
@@ -318,7 +346,7 @@ def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
     return None
 
 
-def _not_code(exercise: Exercise, notebook: dict) -> str | None:
+def _not_code(exercise: Outline, notebook: dict) -> str | None:
     """Say which cell holds the answer as text, where it is no cell of code any more."""
     for number, cell in enumerate(notebook["cells"], start=1):
         named = cell.get("metadata", {}).get("exercise") == exercise.id
@@ -328,10 +356,10 @@ def _not_code(exercise: Exercise, notebook: dict) -> str | None:
     return None
 
 
-def _remark(exercise: Exercise, places: list[Cell], problem: str | None) -> str | None:
+def _remark(exercise: Outline, cells: list[Cell], problem: str | None) -> str | None:
     """Say in one sentence what is unusual about an exercise's cells."""
     exercise_id, name = exercise.id, exercise.name
-    numbers = [str(cell.number) for cell in places]
+    numbers = [str(cell.number) for cell in cells if cell.is_for(exercise)]
     if not numbers and not problem:
         way_back = f"`course reset {exercise_id}` puts the stub back"
         return f"{exercise_id}: no cell defines `{name}`; {way_back}."

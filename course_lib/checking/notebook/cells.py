@@ -1,8 +1,15 @@
 """The cells that a notebook has run, as far as its kernel knows them: what each says now."""
 
+import re
 import sys
 import time
 from typing import Any
+
+from course_lib.checking.catalogue import ids, outline
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.notebook.answer_cells import Attempt, attempts_in, read_cell
+from course_lib.files.course_map import Outline
+from course_lib.files.workspace import Workspace
 
 AT_ONCE = 0.3  # seconds from the end of a cell to the next: nobody is as quick
 
@@ -60,3 +67,40 @@ def said() -> dict[int, list[str]]:
 def stands_for(name: str, answer: Any) -> bool:
     """Tell whether this is what a notebook's name stands for now."""
     return bool(shell()) and answer is not None and shell().user_ns.get(name) is answer
+
+
+def attempt(exercise: Exercise) -> Attempt | None:
+    """Find the attempt in what the cells say now; None where none is for the exercise.
+
+    It stands on the library's version of what has not passed of its page.
+    """
+    texts = said()
+    page = [x for x in map(outline, ids()) if x.lesson == exercise.lesson]
+    marks = {number: _exercise(of_cell, page) for number, of_cell in texts.items()}
+    if exercise.id not in marks.values():  # a lambda's name, or a partial's
+        bound = [n for n, of_cell in texts.items() if _binds(of_cell[-1], exercise.name)]
+        marks |= dict.fromkeys(bound, exercise.id)
+    if exercise.id not in marks.values():
+        return None
+    cells = [read_cell(number, of_cell[-1], marks[number]) for number, of_cell in texts.items()]
+    held = [x for x in page if x.id in marks.values()]
+    found = attempts_in(cells, page, held, True, {})[exercise.id]
+    workspace, others = Workspace.find(), [x for x in page if x.id != exercise.id]
+    return found.borrowing([x for x in others if workspace and not workspace.record(x.id).passed])
+
+
+def _exercise(texts: list[str], page: list[Outline]) -> str | None:
+    """Return the id of the exercise that a cell is for, or ever was."""
+    for text in reversed(texts):
+        for x in page:
+            if re.search(rf"^\s*(def|class)\s+{x.name}\b", text, re.MULTILINE):
+                return x.id
+    return None
+
+
+def _binds(text: str, name: str) -> bool:
+    """Tell whether a cell gives a name a value, and not one of the library's."""
+    return any(
+        name in x.binds and not x.is_mine and not x.text.startswith("from course_lib")
+        for x in read_cell(0, text, None).statements
+    )

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, self_contained
+from course_lib.answers.source import Source, define, self_contained
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain import hints, panel
-from course_lib.checking.notebook import as_graded, cells, one_page, predictions
-from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt
+from course_lib.checking.notebook import cells, one_page, predictions
+from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt, warning
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import in_time
 from course_lib.checking.run.forbidden import DOORS, in_source
 from course_lib.checking.run.remarks import remark
+from course_lib.checking.run.trial import max_points
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
@@ -59,11 +60,11 @@ def check(exercise_id: str, answer: Any = ...) -> None:
         return None
     given, attempt = answer is not ..., None
     if not given or cells.stands_for(exercise.name, answer):
-        attempt = as_graded.in_notebook(exercise)
+        attempt = cells.attempt(exercise)
     if attempt:
         judged = in_time(partial(judge_attempt, attempt))
     elif reason := _no_answer(exercise, answer, given):
-        judged = untried(exercise, "not attempted", reason)
+        judged = untried(exercise.id, max_points(exercise), "not attempted", reason)
     else:
         judged = in_time(partial(judge, exercise), answer)
     _show(panel.text(judged), panel.html(judged))
@@ -71,8 +72,8 @@ def check(exercise_id: str, answer: Any = ...) -> None:
         return None
     defined = attempt.define if attempt else lambda: answer
     if judged.status == "passed":
-        warning = attempt and as_graded.warning(attempt)
-        for said in filter(None, (remark(exercise, InProcess(defined())), warning)):
+        graded = attempt and warning(attempt)
+        for said in filter(None, (remark(exercise, InProcess(defined())), graded)):
             _tell(said)
     if workspace := _workspace():
         record(workspace, judged, defined, attempt)
@@ -83,7 +84,7 @@ def check(exercise_id: str, answer: Any = ...) -> None:
 
 def _holds(part: Exercise) -> bool:
     """Try an exercise that another one joins, and show and return where it is wrong."""
-    attempt = as_graded.in_notebook(part)
+    attempt = cells.attempt(part)
     judged = in_time(partial(judge_attempt, attempt)) if attempt else None
     if not attempt or not judged or judged.status == "not attempted":
         return True
@@ -192,7 +193,7 @@ def mine(exercise_id: str) -> Callable:
         print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
         return exercise.reference
     # what was kept before this was refused would call itself
-    if doors := in_source(source, {}, DOORS):
+    if doors := in_source(Source(source), {}, DOORS):
         own = doors[0].rpartition(".")[2]
         print(f"{exercise.name}: the library's; yours calls `{own}`: write it anew, and check it")
         return exercise.reference
@@ -277,10 +278,8 @@ def _keep(
     What has no source of its own (a lambda, a partial), or needs more than that, is kept as a
     grade would read it.
     """
-    read, judged = attempt.whole() if attempt else None, False
-    with suppress(Exception):  # to define it once more may fail
-        judged = bool(read and is_alone(read, answer()))
-    if read and judged:
+    read = attempt.whole() if attempt else None
+    if attempt and read and is_alone(attempt):
         return workspace.keep(exercise_id, read)
     sources = [lambda: self_contained(answer()), *([lambda: read] if read else [])]
     reasons = []

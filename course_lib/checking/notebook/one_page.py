@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from course_lib.answers.source import globals_read, names_bound, own_imports, source_of
+from course_lib.answers.source import Source, names_bound, own_imports, source_of
 from course_lib.checking.catalogue import load
 
 # the exercises whose answers the page may hold, found by their names
@@ -97,7 +97,7 @@ class _Page:
         }
         texts = dict.fromkeys(self._definitions.values())
         body = "\n\n".join(sections.get(x, "") + x for x in texts) + "\n" + TASK
-        used = globals_read(body)
+        used = Source(body).reads
         lines = {line for name, line in self._imports.items() if name in used}
         imports = "\n".join(sorted({"import torch", *lines}))
         return f"{imports}\n\n{body}".replace(":\n\n    def", ":\n    def")
@@ -117,7 +117,7 @@ class _Page:
         }
         if any(self._definitions.get(x, text) != text for x, text in helpers.items()):
             return False
-        self._add_imports(imports, globals_read(ast.unparse(plain)))
+        self._add_imports(imports, Source(ast.unparse(plain)).reads)
         for part in {x for bound in parts.values() for x in bound} & self._exercises.keys():
             self.add(load(self._exercises[part]).reference)
         self._definitions |= helpers

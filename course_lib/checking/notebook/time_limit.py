@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from course_lib.answers.answer import Description, Error, InProcess, Reply, Request
-from course_lib.answers.source import define_on
+from course_lib.answers.source import Source, define_on
 from course_lib.checking.verdict import Verdict
 
 SECONDS = 20.0  # of the processor's time, for all calls: a loop that keeps gradients fills memory
@@ -67,7 +67,7 @@ class InTime(InProcess):
             with contextlib.redirect_stdout(None):
                 self._answer, self._broken = define_on(others, source, name), None
         except Exception as error:
-            self._broken = Description("error", f"{type(error).__name__}: {error}")
+            self._broken = Description("error", Source(f"{type(error).__name__}: {error}"))
 
     def describe(self) -> Description:
         """Tell what the answer is; kind "error" where its source could not be executed."""

@@ -4,11 +4,11 @@ import types
 from collections.abc import Iterator
 from functools import lru_cache
 
-from course_lib.answers.source import loaded
+from course_lib.answers.source import Source
+from course_lib.answers.source_names import loaded, names_in
 from course_lib.answers.watch import ATEN
 from course_lib.checking import ready_made
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.run.source_names import names_in
 
 # a notebook's own: what they give inside of an answer would be another answer
 DOORS = tuple(f"course_lib.exercises.{x}" for x in ("mine", "check", "solution", "hint"))
@@ -28,7 +28,7 @@ def watched(exercise: Exercise) -> tuple[str, ...]:
     return (*named(exercise), *DOORS, *dict.fromkeys(f"{ATEN}{kind}" for kind in kinds if kind))
 
 
-def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:
+def in_source(source: Source, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:
     """List the forbidden names that a source imports or mentions, first come first.
 
     `known` maps names to the dotted names that they stand for; imports inside the source count
@@ -39,7 +39,7 @@ def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) ->
     return list(dict.fromkeys(names[x] for x in _mentioned(source, known) if x in names))
 
 
-def _mentioned(source: str, known: dict[str, str]) -> Iterator[str]:
+def _mentioned(source: Source, known: dict[str, str]) -> Iterator[str]:
     """Yield what a source names: canonical names, and `.name` for each attribute."""
     found = names_in(source, known)
     for given in found.imports:

@@ -119,14 +119,6 @@ class AnswerRun:
     def __len__(self) -> int:
         return len(self._trials)
 
-    def is_untouched(self) -> bool:
-        """Return True if the answer is what the learner was given to begin with."""
-        return self.exercise.is_untouched(self.source())
-
-    def source(self) -> str:
-        """Return the answer's source, if it can be had."""
-        return self._answer.describe().source or ""
-
     def all(self) -> list[Trial]:
         """Try every property; after a hang, a crash or nonsense the rest are left out."""
         try:
@@ -251,6 +243,11 @@ def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
     """List the sentence and the points of each property: the standard ones, then the own."""
     asked = [(x.sentence, x.points) for x in _standard(exercise, seed)]
     return [*asked, *((x.sentence, x.points) for x in exercise.properties)]
+
+
+def max_points(exercise: Exercise, seed: int = 0) -> int:
+    """Return the points of all properties of an exercise, the same for every seed."""
+    return sum(points for _, points in properties(exercise, seed))
 
 
 def cases(exercise: Exercise, seed: int) -> list[Question]:

@@ -9,10 +9,10 @@ from typing import cast
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.answers.source import emptied, own_imports, source_of
-from course_lib.checking.catalogue import load
+from course_lib.answers.source import own_imports, source_of
+from course_lib.checking.catalogue import load, outline
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.verdict import max_points
+from course_lib.checking.stubs import emptied
 from course_lib.grading.exports import release
 
 CONFIG = """\
@@ -91,7 +91,8 @@ def _exercise(cell: NotebookNode, exercise_id: str, code: str) -> Iterator[Noteb
     # what the solution stands on, and no student's answer
     if imported := own_imports(exercise.reference, code):
         check = f"### BEGIN HIDDEN TESTS\n{imported}### END HIDDEN TESTS\n{check}"
-    graded = _cell(f"{name}-points", grade=True, locked=True) | {"points": max_points(exercise)}
+    points = {"points": outline(exercise_id).points}
+    graded = _cell(f"{name}-points", grade=True, locked=True) | points
     yield new_code_cell(check, id=f"{name}-points", metadata={"nbgrader": graded})
 
 

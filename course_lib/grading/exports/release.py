@@ -13,8 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from course_lib.checking.catalogue import load
-from course_lib.checking.verdict import max_points
+from course_lib.checking.catalogue import outline
 from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
@@ -38,7 +37,7 @@ def stem(lesson: str) -> str:
 
 def points(lesson: str) -> int:
     """Return what a lesson's exercises are worth. Raises LookupError where it has none."""
-    return sum(max_points(load(exercise_id)) for exercise_id in exercises_of([lesson]))
+    return sum(outline(exercise_id).points for exercise_id in exercises_of([lesson]))
 
 
 def name(exercise_id: str) -> str:

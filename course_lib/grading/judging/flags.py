@@ -8,7 +8,8 @@ names, what makes code of text, and what changes the classes and modules that an
 import ast
 from collections.abc import Iterator, Sequence
 
-from course_lib.checking.run.source_names import Mention, chain, names_in
+from course_lib.answers.source import Source
+from course_lib.answers.source_names import Mention, chain, names_in
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.schema import Flag
 
@@ -53,7 +54,7 @@ MAKE_SUBCLASS = ("_make_subclass", "_make_wrapper_subclass", "as_subclass")
 THEIRS = ("torch", "numpy", "einops", "builtins", "math", "course_lib")
 
 
-def flags(source: str, places: Sequence[tuple[int, int]]) -> list[Flag]:
+def flags(source: Source, places: Sequence[tuple[int, int]]) -> list[Flag]:
     """List what is unusual in a source, the first of each line.
 
     `places` holds, for each line of the source, its cell and the line there.

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import torch
 
-from course_lib.checking.catalogue import load
+from course_lib.answers.source import Source
+from course_lib.answers.source_names import names_in
+from course_lib.checking.catalogue import load, outline
 from course_lib.checking.explain.panel import failing_case
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.answer_cells import (
@@ -30,8 +32,9 @@ from course_lib.checking.notebook.answer_cells import (
     unanswered,
 )
 from course_lib.checking.run.forbidden import in_source
-from course_lib.checking.run.source_names import names_in
-from course_lib.checking.verdict import Verdict, max_points, sentence, untried
+from course_lib.checking.run.trial import properties
+from course_lib.checking.statuses import Status
+from course_lib.checking.verdict import Verdict, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
 from course_lib.grading.judging.flags import flags
@@ -68,7 +71,7 @@ class Judge:
         """Return `lesson`, `status`, `message` and `exercises` of a notebook's entry."""
         try:
             notebook = ipynb.parse(content, "This")
-            asked = [load(exercise_id) for exercise_id in self._rules.exercises]
+            asked = [outline(exercise_id) for exercise_id in self._rules.exercises]
             if said := another_page(notebook, asked):
                 return unreadable(said)
             submission = find_answers(notebook, "This", asked or None, alone=True)
@@ -81,7 +84,7 @@ class Judge:
         for attempt in submission.attempts.values():
             self._start_sandbox(attempt)
             # torch is loading in the sandbox: meanwhile, ask the reference
-            max_points(attempt.exercise, self._rules.seed)
+            properties(load(attempt.exercise.id), self._rules.seed)
         results, failed = {}, []
         # the process of an answer that calls others may end with it: these come last
         for attempt in sorted(
@@ -116,7 +119,7 @@ class Judge:
         try:
             if name := forbidden_name(attempt):
                 said = f"This calls `{name}`: here you build it yourself."
-                return untried(attempt.exercise, "forbidden", said, self._rules.seed)
+                return _untried(attempt, "forbidden", said)
             return self._judged(attempt)
         except RecursionError:
             message = "This code is nested too deeply to be judged."
@@ -124,12 +127,12 @@ class Judge:
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
             message = "What this code replies cannot be judged."
         self._clear()
-        return untried(attempt.exercise, "error", message, self._rules.seed)
+        return _untried(attempt, "error", message)
 
     def _judged(self, attempt: Attempt) -> Verdict:
         if not attempt.source:
-            return unanswered(attempt, self._rules.seed)
-        exercise = attempt.exercise
+            return unanswered(attempt)
+        exercise = load(attempt.exercise.id)
         sandbox, banned = self._sandboxes[lesson_of(exercise.lesson)], exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
         if any(in_source(source, {}, banned) for source in sandbox.executed):
@@ -149,7 +152,7 @@ class Judge:
             f"{flag['seen']} (cell {flag['cell']}, line {flag['line']}), and this class is graded "
             "without such code: write it in a plainer way."
         )
-        return untried(attempt.exercise, "forbidden", said, self._rules.seed)
+        return _untried(attempt, "forbidden", said)
 
     def _start_sandbox(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, unless it runs."""
@@ -184,6 +187,10 @@ class Judge:
         return result
 
 
+def _untried(attempt: Attempt, status: Status, message: str) -> Verdict:
+    return untried(attempt.exercise.id, attempt.exercise.points, status, message)
+
+
 def _newer_python(notebook: dict) -> str | None:
     """Return the version of Python that a notebook was run with, where this one is older."""
     metadata = notebook.get("metadata")
@@ -196,18 +203,18 @@ def _newer_python(notebook: dict) -> str | None:
 def _flags(attempt: Attempt) -> list[Flag]:
     """List what is unusual in an attempt that has borrowed nothing from the library."""
     try:
-        return flags(attempt.source or "", attempt.places)
+        return flags(attempt.source or Source(""), attempt.places)
     except RecursionError:
         return [Flag(cell=attempt.places[0][0], line=1, seen="code that is nested too deeply")]
 
 
 def _same_as_library(attempt: Attempt) -> bool:
     """Return True for an answer of some statements that is the library's own."""
-    source, exercise = attempt.source or "", attempt.exercise
+    source, exercise = attempt.source or Source(""), load(attempt.exercise.id)
     # what is mended is the library's own, but for a fault
     if exercise.broken or not is_library(source, exercise.name, exercise.id):
         return False
-    inside = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.FunctionDef)]
+    inside = [x for x in ast.walk(source.tree) if isinstance(x, ast.FunctionDef)]
     # of a class, what surrounds the methods asked for is given
     own = [x for x in inside if x.name in (exercise.methods or [exercise.name])]
     statements = [y for x in own for y in ast.walk(x) if isinstance(y, ast.stmt)]
@@ -243,7 +250,7 @@ def _case(judged: Verdict) -> Case | None:
     return None
 
 
-def _not_there(source: str, message: str) -> list[str]:
+def _not_there(source: Source, message: str) -> list[str]:
     """Say of a name that an import should have given, why it has not."""
     return [
         f"`{given.name}` is of {given.target}, which is not to be had here: an answer stands on "

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from course_lib.answers import messages
 from course_lib.answers.answer import Description, Reply, Request
 from course_lib.answers.process import KINDS, Define, RemoteAnswer, failure
+from course_lib.answers.source import Source, as_source
 from course_lib.grading.judging.isolation import START_SECONDS, Level, NoIsolation, command
 from course_lib.grading.judging.rules import MEMORY, SECONDS
 from course_lib.grading.judging.sandbox_files import make_files
@@ -49,7 +50,7 @@ class Sandbox(RemoteAnswer):
                 stdout=subprocess.DEVNULL, stderr=self._errors,
             )  # fmt: skip
         self._ready, self._left = False, float(seconds)
-        self.executed: list[str] = []  # sources, by the process that runs now
+        self.executed: list[Source] = []  # sources, by the process that runs now
 
     def __exit__(self, *exception: object) -> None:
         self._stop()
@@ -79,8 +80,8 @@ class Sandbox(RemoteAnswer):
 
     def _define(self) -> None:
         if self._definition:
-            self.executed += [source for source, _ in self._definition.others]
-            self.executed.append(self._definition.source)
+            self.executed += [as_source(source) for source, _ in self._definition.others]
+            self.executed.append(as_source(self._definition.source))
         super()._define()
 
     def _wait_for_fork_server(self) -> None:
@@ -151,17 +152,20 @@ class Sandbox(RemoteAnswer):
         return lines[-1] if lines else f"exit status {self._fork_server.returncode}"
 
 
-def _own(definition: Define | None) -> str | None:
+def _own(definition: Define | None) -> Source | None:
     """Write what a source defines under the answer's name, without what it stands on."""
     if definition is None:
         return None
-    body, name = ast.parse(definition.source).body, definition.name
+    body, name = as_source(definition.source).tree.body, definition.name
     defined = [x for x in body if isinstance(x, ast.FunctionDef | ast.ClassDef)]
     named = [x for x in defined if x.name == name]
     # a method that was set after the class had been defined is no stub's
     others = [x for x in body if x not in defined]
     set_later = [x for x in others if ast.unparse(x).startswith(f"{name}.")]
-    return "".join(f"{ast.unparse(x)}\n" for x in [*named[-1:], *set_later]) if named else None
+    if not named:
+        return None
+    own = [named[-1], *set_later]
+    return Source("".join(f"{ast.unparse(x)}\n" for x in own), ast.Module(own, []))
 
 
 # most requests are the same for every submission

@@ -32,5 +32,5 @@ def test_the_last_hint_alone_names_the_tools():
     assert "Our solution uses `masked_fill`," in last
     assert "Our solution uses" not in first
     # what mends a line has the others before it, and the course's own parts are no tools
-    assert outline("positions/mend_rotary").tools == []
-    assert outline("self_attention/scaled_dot_product").tools == []
+    assert outline("positions/mend_rotary").tools == ()
+    assert outline("self_attention/scaled_dot_product").tools == ()

@@ -1,5 +1,6 @@
 """What of a notebook counts as an answer, and what is said of the rest."""
 
+import ast
 import contextlib
 import json
 from collections import Counter
@@ -8,10 +9,11 @@ import pytest
 import torch
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, define_on, source_of, stub
+from course_lib.answers.source import define, define_on, source_of
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook.answer_cells import find_answers, read, verdicts
+from course_lib.checking.notebook.answer_cells import find_answers, read, verdicts, warning
 from course_lib.checking.notebook.solution_text import solution_text, standalone
+from course_lib.checking.stubs import stub
 from course_lib.checking.verdict import judge
 from course_lib.files import ipynb
 from course_lib.files.ipynb import NotANotebook
@@ -205,6 +207,18 @@ def handle():
                 self._answer = define_on(others, source, name)
 
     return Here(None)
+
+
+def test_an_answer_is_parsed_in_its_cell_and_as_a_whole_and_nowhere_else(
+    notebook, handle, monkeypatch
+):
+    parsed, parse = [], ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text, *more: parsed.append(text) or parse(text, *more))
+    submission = notebook(SET_UP, "FACTOR = 3", "def double(x):\n    return FACTOR * x + 0.125")
+    (found,) = verdicts(submission, handle)
+    assert found.status == "wrong"
+    assert warning(submission.attempts["start/hello"]) is None
+    assert sum("0.125" in text for text in parsed) == 2
 
 
 def test_a_stub_and_a_deleted_cell_are_not_attempted(notebook, handle):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.answers.source import loaded, source_of
+from course_lib.answers.source import Source, source_of
+from course_lib.answers.source_names import loaded
 from course_lib.answers.watch import Watch
 from course_lib.checking import ready_made
 from course_lib.checking.catalogue import ids, load
@@ -94,7 +95,7 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
 )
 def test_a_sister_of_what_is_forbidden_is_named(exercise_id, answer):
     source = f"import numpy, torch\nimport torch.nn.functional as F\ndef f(a, y):\n    {answer}"
-    assert forbidden.in_source(source, {}, forbidden.named(load(exercise_id)))
+    assert forbidden.in_source(Source(source), {}, forbidden.named(load(exercise_id)))
 
 
 @pytest.mark.parametrize("name", ready_made.OPERATIONS)

@@ -12,6 +12,7 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
+from course_lib.answers.source import as_source
 from course_lib.checking import catalogue
 from course_lib.checking.likeness import own_answers, structure
 from course_lib.grading.marks.schema import Results, SubmissionResult
@@ -82,7 +83,7 @@ def _of_exercise(
 
 def fingerprints(source: str) -> Fingerprints:
     """Return the fingerprints of a source, with their lines; none of what is no Python."""
-    nodes = structure(source)
+    nodes = structure(as_source(source))
     words, lines = [word for word, _ in nodes], [line for _, line in nodes]
     found: Fingerprints = defaultdict(set)
     for place, print_ in enumerate(zip(*(words[n:] for n in range(LENGTH)), strict=False)):

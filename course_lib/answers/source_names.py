@@ -6,13 +6,14 @@ they are, and, for what the source gives no value, the built-in function of that
 
 import ast
 import builtins
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from course_lib.answers.source import loaded
+from course_lib.answers.source import Source
 
 
 class Mention(NamedTuple):
@@ -42,14 +43,16 @@ class Names:
     mentions: list[Mention]
 
 
-def names_in(source: str, known: dict[str, str]) -> Names:
+def names_in(source: Source, known: dict[str, str]) -> Names:
     """Find what a source imports and mentions; `known` maps names given from outside."""
-    return _names_in(source, frozenset(known.items()))
+    return _names_in(source, frozenset(known.items()), source.is_part)
 
 
 @lru_cache(maxsize=64)
-def _names_in(source: str, known: frozenset[tuple[str, str]]) -> Names:
-    tree = _Attributes().visit(ast.parse(source))
+def _names_in(source: Source, known: frozenset[tuple[str, str]], _: bool) -> Names:
+    # two sources of one text have the same names, and a part has them on other lines
+    # what is changed in a tree is changed for whoever else reads it
+    tree = _Attributes().visit(ast.parse(source)) if "etattr" in source else source.tree
     imports = [x for node in ast.walk(tree) for x in _imports(node)]
     own = {x.name for x in tree.body if isinstance(x, ast.FunctionDef | ast.ClassDef)}
     targets: dict[str, set[str]] = defaultdict(set)
@@ -160,3 +163,14 @@ class _Attributes(ast.NodeTransformer):
             case ast.Call(ast.Name("setattr"), [value, ast.Constant(str(name)), given], []):
                 return ast.Tuple([ast.Attribute(value, name, ast.Store()), given], ast.Load())
         return node
+
+
+def loaded(name: str) -> Any:
+    """Return the object of a dotted name, or None; nothing is imported for it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        if value := sys.modules.get(".".join(parts[:cut])):
+            for part in parts[cut:]:
+                value = getattr(value, part, None)
+            return value
+    return None
