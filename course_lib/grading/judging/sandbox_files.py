@@ -27,7 +27,11 @@ COURSE = Path(course_lib.__file__).parent
 # what carries messages, and what serves them; nothing that decides
 INSIDE = (
     "__init__",
-    *(f"answers.{file.stem}" for file in sorted((COURSE / "answers").glob("*.py"))),
+    *(
+        f"{folder}.{file.stem}"
+        for folder in ("answers", "old_names")
+        for file in sorted((COURSE / folder).glob("*.py"))
+    ),
     *(
         f"grading.judging.inside.{name}"
         for name in ("__init__", "confinement", "earlier", "escapes", "fork_server")
@@ -61,11 +65,6 @@ def make_files(folder: Path, lesson: str) -> SandboxFiles:
     """Fill a folder with what an answer to an exercise of this lesson, or beside it, can see."""
     earlier = earlier_components(lesson)
     modules = {*INSIDE, *_with_imports({module for module, _ in earlier.values()})}
-    modules |= {
-        f"old_names.{old.stem}"
-        for old in (COURSE / "old_names").glob("*.py")
-        if _imports(old) <= modules
-    }
     for module in modules:
         parts = Path(*module.split(".")).with_suffix(".py")
         _copy(COURSE / parts, folder / "course_lib" / parts)
@@ -101,22 +100,16 @@ def _with_imports(modules: set[str]) -> set[str]:
         if (module := left.pop()) in modules_seen:
             continue
         modules_seen.add(module)
-        left += _imports(COURSE / Path(*module.split(".")).with_suffix(".py"))
+        tree = ast.parse((COURSE / Path(*module.split(".")).with_suffix(".py")).read_text("utf8"))
+        for node in ast.walk(tree):
+            match node:
+                case ast.ImportFrom(module="course_lib"):
+                    left += [alias.name for alias in node.names]
+                case ast.ImportFrom(module=str(name)) if name.startswith("course_lib."):
+                    left.append(name.partition(".")[2])
         if "." in module:
             left.append(f"{module.rpartition('.')[0]}.__init__")
     return modules_seen
-
-
-def _imports(file: Path) -> set[str]:
-    """Name the modules of the course that a file imports, without the package."""
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text("utf8"))):
-        match node:
-            case ast.ImportFrom(module="course_lib"):
-                names |= {alias.name for alias in node.names}
-            case ast.ImportFrom(module=str(name)) if name.startswith("course_lib."):
-                names.add(name.partition(".")[2])
-    return names
 
 
 def _copy(source: Path, target: Path) -> None:
