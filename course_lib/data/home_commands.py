@@ -108,6 +108,11 @@ def command(action: str, target: str, value: int | None = None) -> str:
     return json.dumps(fields)
 
 
+def action(command: Command) -> str:
+    """Return the action that a command means."""
+    return json.loads(command.means)["action"]
+
+
 def split(learning: int, held_out: int, seed: int) -> dict[str, list[Command]]:
     """Return commands to learn from, and as many lists of held-out ones as LISTS has.
 

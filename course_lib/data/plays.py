@@ -1,4 +1,4 @@
-"""Shakespeare's plays as speeches, and four small tasks whose labels the plays themselves give.
+"""Shakespeare's plays as speeches, and a small task whose labels the plays themselves give.
 
 Which plays are for testing is said once, in `TESTED`: no text of theirs is in `texts_to_read`.
 """
@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 from course_lib.data import shakespeare
@@ -46,7 +45,7 @@ READ = tuple(
 )
 
 END = "[END]"  # after each speech
-ORDER, VERSE, GENRE, ANSWER = 12, 24, 48, 10  # words of an example; of each speech in ANSWER
+ORDER = 12  # words of an example
 
 DIRECTION = re.compile(r"\[(?:[^\]\n]|\n(?!\s*\n))*\]?")  # up to the bracket, or a blank line
 SPEAKER = re.compile(r"[A-Z0-9][\w ,'.\-]{0,40}\.|[A-Z][A-Z .,'\-]{1,40}")
@@ -104,19 +103,6 @@ def texts_to_read() -> list[str]:
     return [word for title in READ for word in stream(title)]
 
 
-def is_verse(speech: Speech) -> bool | None:
-    """Tell verse from prose by how it is printed; None where that does not decide.
-
-    Each line of verse begins with a capital letter. A line of prose begins with whatever word
-    comes after the break, which is seldom a capital.
-    """
-    first_letters = [letter[0] for x in speech.lines[1:] if (letter := re.search("[A-Za-z]", x))]
-    if len(first_letters) < 3:
-        return None
-    small = sum(letter.islower() for letter in first_letters) / len(first_letters)
-    return True if small == 0 else False if small >= 0.5 else None
-
-
 Words = list[str]
 Labelled = list[list[Words]]  # for each label, all that have it
 
@@ -134,57 +120,13 @@ def order(titles: Sequence[str], draw: random.Random) -> Labelled:
     return [[draw.sample(x, len(x)) for x in own[:half]], own[half:]]
 
 
-def answer(titles: Sequence[str], draw: random.Random) -> Labelled:
-    """Does the second speech follow the first (1), or another one of the same play (0)?
-
-    An example is the end of the first speech and the beginning of the second.
-    """
-    examples: Labelled = [[], []]
-    for title in titles:
-        pairs = [
-            (one.words[-ANSWER:], two.words[:ANSWER])
-            for one, two in pairwise(speeches(title))
-            if one.scene == two.scene and min(len(one.words), len(two.words)) >= ANSWER
-        ]
-        draw.shuffle(pairs)
-        half = len(pairs) // 2
-        wrong, right = pairs[:half], pairs[half:]
-        examples[1] += [[*one, END, *two] for one, two in right]
-        # each first speech gets the second one of the next pair
-        others = [two for _, two in (*wrong[1:], *wrong[:1])]
-        examples[0] += [[*one, END, *two] for (one, _), two in zip(wrong, others, strict=True)]
-    return examples
-
-
-def verse(titles: Sequence[str], draw: random.Random) -> Labelled:
-    """Is this from a speech in verse (1) or in prose (0)?"""
-    examples: Labelled = [[], []]
-    for title in titles:
-        for speech in speeches(title):
-            label = is_verse(speech)
-            if label is not None:
-                examples[label] += cut(speech.words, VERSE)
-    return examples
-
-
-def genre(titles: Sequence[str], draw: random.Random) -> Labelled:
-    """Is this from a comedy (0), a history (1) or a tragedy (2)?"""
-    return [
-        [x for title in titles if title in plays for x in cut(stream(title), GENRE)]
-        for plays in GENRES.values()
-    ]
-
-
 TASKS: dict[str, Callable[[Sequence[str], random.Random], Labelled]] = {
     "order": order,
-    "answer": answer,
-    "verse": verse,
-    "genre": genre,
 }
 
 
 class Example(NamedTuple):
-    """Words, END among them where a speech ends, and the number of the right answer."""
+    """Words, and the number of the right answer."""
 
     words: Words
     label: int

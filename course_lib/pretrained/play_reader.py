@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from course_lib.data import plays
 from course_lib.data.plays import END
 from course_lib.instruments.weights import load_weights
-from course_lib.language_model import LanguageModel
+from course_lib.language_model import LanguageModel, cross_entropy
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.positions import alibi
@@ -112,6 +112,22 @@ def blanks(vocabulary: Vocabulary) -> Int[Tensor, "m 25"]:
     rows = tokens[: len(tokens) // 25 * 25].view(-1, 25)
     rows = rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:2000]]
     return rows[rows[:, 12] != UNKNOWN]
+
+
+@torch.no_grad()
+def fill(reader: Reader, vocabulary: Vocabulary, line: str) -> str:
+    """Return the likeliest words for the one [MASK] of a line, with their probabilities."""
+    tokens = vocabulary.encode(line.split())
+    [logits] = reader.output(reader.states(tokens.unsqueeze(0))[0, tokens == MASK])
+    chances, words = logits.softmax(-1).topk(4)
+    found = zip(words.tolist(), chances.tolist(), strict=True)
+    return ", ".join(f"{vocabulary.known[word]} {chance:.0%}" for word, chance in found)
+
+
+def blank_loss(logits: Float[Tensor, "m vocab"], words: Int[Tensor, " m"]) -> float:
+    """Return the loss of the words in blanks, in nats; [UNK] and [MASK] are no answers."""
+    logits = logits.index_fill(-1, torch.tensor([UNKNOWN, MASK]), -torch.inf)
+    return cross_entropy(logits, words).item()
 
 
 def load() -> tuple[Reader, Vocabulary]:

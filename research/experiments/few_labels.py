@@ -1,52 +1,45 @@
-"""Lesson 16: how many labels is pretraining worth? The same model learns one task with and without.
+"""Lesson 16: one task where counting is as good. The same model learns it with and without reading.
 
 The task is whether twelve words of a play are in the play's order. The rate is chosen for each
-number of labels, on examples from plays that were read. The rivals count pairs of words in the same
-plays, or were pretrained on far more text. The weights of the first seed's model are kept.
+number of labels, on examples from plays that were read. The baseline is an n-gram model of the same
+plays. The weights of the first seed's model are kept.
 """
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from course_lib.corpus import NGrams
-from course_lib.data import plays
+from course_lib.data import characters, plays
 from course_lib.data.plays import Example
 from course_lib.instruments import results, training
 from course_lib.instruments.weights import save_weights
 from course_lib.language_model import cross_entropy
-from course_lib.pretrained import smollm2
 from course_lib.pretrained.play_reader import MASK, MODEL, NAME, UNKNOWN, Reader, Vocabulary, blanks
-from course_lib.pretraining import IGNORED, hide_each
-from research.experiments import pretraining
-from research.experiments.pretraining import (
-    Classifier,
-    linear,
-    share_right,
-    shuffled,
-    task_loss,
-    tensors,
-)
+from course_lib.pretraining import IGNORED, hide_each, mask_tokens, masked_loss
 
 LESSON = "16"
 SEEDS = (0, 1, 2)
 
 TASK = "order"
 LABELS = (50, 200, 800, 3200)
+TESTS = 1200
+READING: dict[str, Any] = {"steps": 1500, "learning_rate": 3e-3}
+BATCH, SHARE = 32, 0.15
 CHOOSING = 1000  # examples from plays that were read, which choose the rate and the penalty
 STEPS, RATES = 400, (0.0003, 0.001, 0.003)
 LONGER = 2000  # steps of a control: the model that is not pretrained, with the most labels
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
-FEW = 400  # tests of the largest model, which is slow, after 200 labels
 SETTINGS = {
-    "reading": pretraining.READING, "model": MODEL, "labels": LABELS, "choosing": CHOOSING,
-    "steps": STEPS, "rates": RATES, "penalties": PENALTIES, "tests": pretraining.TESTS, "few": FEW,
+    "reading": READING, "model": MODEL, "labels": LABELS, "choosing": CHOOSING,
+    "steps": STEPS, "rates": RATES, "penalties": PENALTIES, "tests": TESTS,
 }  # fmt: skip
 once = partial(results.once, "few_labels", SETTINGS)  # what an ended run has measured is kept
 
@@ -59,6 +52,88 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(plays.texts_to_read())
 
 
+class Classifier(nn.Module):
+    """A reader and a linear head on the mean of its states."""
+
+    def __init__(self, reader: Reader, classes: int):
+        super().__init__()
+        self.reader, self.head = reader, nn.Linear(MODEL["d_model"], classes)
+
+    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch classes"]:
+        """Score the answers."""
+        return self.head(self.reader.states(tokens).mean(-2))
+
+
+def task_loss(model: Classifier, batch: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the mean cross-entropy of the labels, in nats."""
+    tokens, labels = batch
+    return F.cross_entropy(model(tokens), labels)
+
+
+def masked(text: Int[Tensor, " all"], vocab: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield stretches of the text without end, some of their words hidden, and what these were."""
+    for step, (tokens, _) in enumerate(characters.batches(text, MODEL["max_length"], BATCH, seed)):
+        yield mask_tokens(tokens, SHARE, MASK, vocab, (), seed=seed * 1_000_000 + step)
+
+
+def read(reader: Reader, seed: int) -> None:
+    """Let a reader fill in masked words of the plays that are read."""
+    text = vocabulary().encode(plays.texts_to_read())
+
+    def loss(reader: Reader, batch: tuple[Tensor, Tensor]) -> Tensor:
+        return masked_loss(reader.states(batch[0]), reader.output.weight, batch[1])
+
+    training.train(reader, masked(text, len(vocabulary()), seed), loss, seed=seed, **READING)
+
+
+def tensors(examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+    """Return the tokens (examples, n) and the labels."""
+    tokens = torch.stack([vocabulary().encode(example.words) for example in examples])
+    return tokens, labels_of(examples)
+
+
+def shuffled(tokens: Tensor, labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches without end, in a new order for each round through the examples."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        for rows in torch.randperm(len(labels), generator=generator).split(BATCH):
+            yield tokens[rows], labels[rows]
+
+
+def share_right(scores: Float[Tensor, "m classes"], labels: Int[Tensor, " m"]) -> float:
+    """Return the share of examples whose answer gets the highest score."""
+    return round((scores.argmax(-1) == labels).float().mean().item(), 4)
+
+
+def linear(
+    x: Float[Tensor, "m d"],
+    labels: Int[Tensor, " m"],
+    others: Float[Tensor, "k d"],
+    penalty: float,
+) -> Float[Tensor, "k classes"]:
+    """Fit a linear head, and nothing else, to the vectors x; score the others."""
+    classes = int(labels.max()) + 1
+    w = torch.zeros(x.shape[-1], classes, requires_grad=True)
+    b = torch.zeros(classes, requires_grad=True)
+    optimizer = torch.optim.LBFGS([w, b], max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(x @ w + b, labels) + penalty / 2 * w.square().sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return (others @ w + b).detach()
+
+
+@cache
+def log_frequencies() -> Float[Tensor, " vocab"]:
+    """Return log p of each word by itself, in the plays that are read."""
+    often = torch.bincount(vocabulary().encode(plays.texts_to_read()), minlength=len(vocabulary()))
+    return ((often + 0.5) / (often + 0.5).sum()).log()
+
+
 def split(seed: int) -> tuple[list[Example], list[Example]]:
     """Draw the labelled examples of a seed, and those that choose."""
     drawn = plays.examples(TASK, plays.READ, max(LABELS) + CHOOSING, seed)
@@ -67,24 +142,25 @@ def split(seed: int) -> tuple[list[Example], list[Example]]:
 
 def testing() -> list[Example]:
     """Draw the examples of the test, from plays that were not read."""
-    return pretraining.testing(TASK)
+    return plays.examples(TASK, plays.TESTED, TESTS, 0)
 
 
 @cache
 def readers(seed: int) -> dict[str, Reader]:
     """Make the model of a seed, and pretrain it."""
-    words, path = vocabulary(), results.UNFINISHED / f"few_labels_{seed}.pt"
-    made, _ = pretraining.read(None, False, words, seed)
+    path = results.UNFINISHED / f"few_labels_{seed}.pt"
+    with training.seeded(seed):
+        made = Reader(len(vocabulary()), causal=False)
+    pretrained = copy.deepcopy(made)
     if path.is_file():
-        masked = copy.deepcopy(made)
-        masked.load_state_dict(torch.load(path))
+        pretrained.load_state_dict(torch.load(path))
     else:
-        masked, _ = pretraining.read("masked", False, words, seed)
+        read(pretrained, seed)
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(masked.state_dict(), path)
+        torch.save(pretrained.state_dict(), path)
     if seed == SEEDS[0]:
-        save_weights(NAME, masked)
-    return {"not pretrained": made, "pretrained": masked}
+        save_weights(NAME, pretrained)
+    return {"not pretrained": made, "pretrained": pretrained}
 
 
 def tune(way: str, labels: int, rate: float, seed: int, steps: int = STEPS) -> dict[str, float]:
@@ -93,13 +169,13 @@ def tune(way: str, labels: int, rate: float, seed: int, steps: int = STEPS) -> d
     reader = copy.deepcopy(readers(seed)[way])
     with training.seeded(seed):
         model = Classifier(reader, 2)
-    tokens, classes = tensors(learned[:labels], vocabulary())
+    tokens, classes = tensors(learned[:labels])
     stream = shuffled(tokens, classes, seed)
     training.train(model, stream, task_loss, steps=steps, learning_rate=rate, seed=seed)
     shares = {}
     with torch.no_grad():
         for name, part in (("choosing", choosing), ("test", testing())):
-            tokens, right = tensors(part, vocabulary())
+            tokens, right = tensors(part)
             shares[name] = share_right(model(tokens), right)
     return shares
 
@@ -112,9 +188,11 @@ def labels_of(examples: Sequence[Example]) -> Int[Tensor, " m"]:
 def frozen(learned: Vectors, choosing: Vectors, test: Vectors, labels: int) -> dict[str, float]:
     """Fit a linear head to vectors, with the penalty that is best on the choosing ones."""
     x, classes = (part[:labels] for part in learned)
+    centre, scale = x.mean(0), x.std(0).clamp(min=1e-6)
 
     def right(of: Vectors, penalty: float) -> float:
-        return share_right(linear(x, classes, of[0], penalty), of[1])
+        others = (of[0] - centre) / scale
+        return share_right(linear((x - centre) / scale, classes, others, penalty), of[1])
 
     best = max(PENALTIES, key=lambda penalty: right(choosing, penalty))
     return {"choosing": right(choosing, best), "test": right(test, best)}
@@ -123,14 +201,14 @@ def frozen(learned: Vectors, choosing: Vectors, test: Vectors, labels: int) -> d
 @torch.no_grad()
 def states(reader: Reader, examples: Sequence[Example]) -> Float[Tensor, "m d"]:
     """Describe each example by the mean of a model's states."""
-    return reader.states(tensors(examples, vocabulary())[0]).mean(-2)
+    return reader.states(tensors(examples)[0]).mean(-2)
 
 
 @torch.no_grad()
 def hidden_one_by_one(reader: Reader, examples: Sequence[Example]) -> Float[Tensor, "m 1"]:
     """Describe each example by one number: the mean log p of its words, each hidden in turn."""
     found = []
-    for rows in tensors(examples, vocabulary())[0].split(50):
+    for rows in tensors(examples)[0].split(50):
         inputs, targets = hide_each(rows, MASK, (UNKNOWN,))
         scores = reader.output(reader.states(inputs.flatten(0, 1))).log_softmax(-1)
         asked = targets.flatten(0, 1)
@@ -175,24 +253,11 @@ def above_frequencies(
     x: Float[Tensor, "m 1"], examples: Sequence[Example], first: int
 ) -> Float[Tensor, "m 1"]:
     """Subtract the mean log frequency of the words that were scored, those from `first` on."""
-    scored = tensors(examples, vocabulary())[0][:, first:]
+    scored = tensors(examples)[0][:, first:]
     # the masked model is never asked for an unknown word; counts are
     known = (scored != UNKNOWN) | (first > 0)
-    frequencies = (pretraining.log_frequencies(vocabulary())[scored] * known).sum(-1) / known.sum(
-        -1
-    ).clamp(min=1)
+    frequencies = (log_frequencies()[scored] * known).sum(-1) / known.sum(-1).clamp(min=1)
     return x - frequencies.unsqueeze(-1)
-
-
-@torch.no_grad()
-def by_smollm2(examples: Sequence[Example]) -> Float[Tensor, "m 1"]:
-    """Describe each example by one number: SmolLM2's mean log p of its tokens after the first."""
-    model = smollm2.load()
-    found = []
-    for example in examples:
-        tokens = torch.tensor(model.tokenizer.encode(" ".join(example.words)).ids)
-        found.append(-cross_entropy(model(tokens[:-1]), tokens[1:]))
-    return torch.stack(found).unsqueeze(-1)
 
 
 def shares(counts: NGrams, contexts: list[Tensor], words: Tensor) -> Tensor:
@@ -238,11 +303,8 @@ def describe(
     """Describe each example by what a model or a count says."""
     ways: dict[str, Callable[[Sequence[Example]], Tensor]] = {
         "pretrained, frozen": lambda x: states(readers(seed)["pretrained"], x),
-        "not pretrained, frozen": lambda x: states(readers(seed)["not pretrained"], x),
         "each word hidden": lambda x: hidden_one_by_one(readers(seed)["pretrained"], x),
-        "pairs counted": partial(by_counts, 2, held_out=held_out),
         "three words counted": partial(by_counts, 3, held_out=held_out),
-        "MiniLM, frozen": pretraining.sentence_vectors,
     }
     corrected = {"each word hidden, corrected": 0, "three words counted, corrected": 1}
     if name in corrected:
@@ -260,18 +322,9 @@ def measure_frozen(name: str, seed: int) -> dict[str, dict[str, float]]:
     return {str(labels): frozen(learned, choosing, tested, labels) for labels in LABELS}
 
 
-def measure_smollm2() -> dict[str, float]:
-    """Fit a threshold to SmolLM2's loss, with 200 labels of the first seed."""
-    learned, few = split(0)[0][:200], testing()[:FEW]
-    x = by_smollm2(learned), labels_of(learned)
-    test = by_smollm2(few), labels_of(few)
-    return frozen(x, x, test, 200)
-
-
 FROZEN = (
-    "pretrained, frozen", "not pretrained, frozen", "each word hidden", "pairs counted",
-    "three words counted", "MiniLM, frozen", "each word hidden, corrected",
-    "three words counted, corrected",
+    "pretrained, frozen", "each word hidden", "three words counted",
+    "each word hidden, corrected", "three words counted, corrected",
 )  # fmt: skip
 
 
@@ -283,7 +336,6 @@ def measure() -> dict[str, Any]:
         name: [once(f"{name} {seed}", partial(measure_frozen, name, seed)) for seed in SEEDS]
         for name in FROZEN
     }
-    large = once("SmolLM2", measure_smollm2)
     tuned = {
         way: {
             str(labels): {
@@ -304,7 +356,7 @@ def measure() -> dict[str, Any]:
     spent = round(time.process_time() - start, 1)
     figures = {"settings": SETTINGS, "tuned": tuned, "frozen": held, "longer": longer}
     filled = once("both sides", counting_on_both_sides)
-    return figures | {"SmolLM2": large, "both sides": filled, "cpu_seconds": spent}
+    return figures | {"both sides": filled, "cpu_seconds": spent}
 
 
 def table(figures: dict[str, Any]) -> list[str]:
@@ -318,4 +370,4 @@ def table(figures: dict[str, Any]) -> list[str]:
     for way, runs in figures["frozen"].items():
         cells = (" ".join(f"{one[str(labels)]['test']:.3f}" for one in runs) for labels in LABELS)
         lines.append(f"{way:32}" + "".join(f"{cell:20}" for cell in cells))
-    return [*lines, f"SmolLM2, {FEW} tests: {figures['SmolLM2']['test']:.3f}"]
+    return lines

@@ -1,414 +1,181 @@
-"""Lesson 16: what does reading first buy? Four small tasks with 500 labels each.
+"""Lesson 16: what does pretraining bring? Commands in wordings without a label, and few examples.
 
-One model reads 28 plays and fills holes, its twin predicts the next word; then both learn the
-tasks, beside models that have read nothing, counts of words, and MiniLM, which has read the world.
-The tasks are tested on nine plays that none of ours has read. A run that was interrupted goes on
-with the first reader that is not measured yet.
+A head on an encoder that has read much text, MiniLM, learns eleven actions of a smart home from few
+labels. The baseline counts words; the ablation is the same encoder with random
+parameters, frozen. Held out are commands in known wordings and in new ones; penalties are chosen by
+others, in known wordings. SmolLM2 gets a few examples in its prompt, and no training.
 """
 
-import copy
-import functools
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+import random
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from itertools import takewhile
 from statistics import mean
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from course_lib.data import characters, plays
-from course_lib.data.plays import END, TASKS, Example
-from course_lib.instruments import results, training
-from course_lib.language_model import cross_entropy
-from course_lib.pretrained import minilm
-from course_lib.pretrained.play_reader import (
-    MASK,
-    MODEL,
-    SPECIAL,
-    STEEP,
-    WORDS,
-    Reader,
-    Vocabulary,
-)
-from course_lib.pretraining import IGNORED, mask_tokens
+from course_lib.data import home_commands
+from course_lib.data.home_commands import Command
+from course_lib.data.questions import questions
+from course_lib.instruments import intents, results, training
+from course_lib.pretrained import minilm, smollm2
+from course_lib.pretrained.minilm import MiniLM
+from research.experiments.few_labels import linear, share_right
 
 LESSON = "16"
 SEEDS = (0, 1, 2)
 
-READING: dict[str, Any] = {"steps": 1500, "learning_rate": 3e-3}
-TUNING: dict[str, Any] = {"steps": 160}
-# for each reader and task, CHECKED further examples from plays that are read choose one, by seed 0
-TUNING_RATES, CHECKED = (0.0003, 0.001, 0.003, 0.01), 1000
-BATCH, SHARE = 32, 0.15
-LABELS, TESTS = 500, 1200  # examples of each task to learn from, and to be tested on
-PENALTIES = (0.001, 0.01, 0.1, 1.0)  # on the squares of a linear head's weights
-CHOOSING = 100  # of the labels, that choose among them
+LABELS = (24, 100, 400)
+POOL, HELD_OUT, CHOOSING = 1000, 300, 200
+LISTS = ("known", "new wordings")
+PENALTIES = (0.00001, 0.0001, 0.001, 0.01)
+EXAMPLES = (0, 1, 2, 4, 8)
+WRONG = 4  # examples, whose answers are exchanged
+LONGEST = 8  # tokens of an answer
+LEARNED = 39  # questions that examples are drawn from; the others are asked
 SETTINGS = {
-    "words": WORDS, "model": MODEL, "steep": STEEP, "reading": READING, "tuning": TUNING,
-    "tuning_rates": TUNING_RATES, "checked": CHECKED,
-    "batch": BATCH, "share": SHARE, "labels": LABELS, "tests": TESTS, "penalties": PENALTIES,
+    "labels": LABELS, "pool": POOL, "held out": HELD_OUT, "choosing": CHOOSING,
+    "penalties": PENALTIES,
+    "examples": EXAMPLES, "wrong": WRONG, "longest": LONGEST,
 }  # fmt: skip
-
-Objective = Literal["masked", "next"]
-
-
-class Classifier(nn.Module):
-    """A reader and a linear head on the mean of its states."""
-
-    def __init__(self, reader: Reader, classes: int):
-        super().__init__()
-        self.reader, self.head = reader, nn.Linear(MODEL["d_model"], classes)
-
-    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch classes"]:
-        """Score the answers."""
-        return self.head(self.reader.states(tokens).mean(-2))
-
-
-def reading_loss(reader: Reader, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the mean cross-entropy, in nats, of the tokens that are asked for."""
-    tokens, targets = batch
-    told = targets != IGNORED
-    return cross_entropy(reader.output(reader.states(tokens)[told]), targets[told])
-
-
-def task_loss(model: Classifier, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the mean cross-entropy of the labels, in nats."""
-    tokens, labels = batch
-    return F.cross_entropy(model(tokens), labels)
-
-
-def asked(
-    objective: Objective, text: Int[Tensor, " all"], vocab: int, size: int, seed: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield stretches of the text without end, and what a reader is to say at each place."""
-    stretches = characters.batches(text, MODEL["max_length"], size, seed)
-    for step, (tokens, following) in enumerate(stretches):
-        if objective == "next":
-            yield tokens, following
-        else:
-            yield mask_tokens(tokens, SHARE, MASK, vocab, (), seed=seed * 1_000_000 + step)
-
-
-def read(
-    objective: Objective | None, causal: bool, vocabulary: Vocabulary, seed: int
-) -> tuple[Reader, dict[str, float]]:
-    """Make a reader and let it read; return it, its loss on the tested plays, and CPU-seconds."""
-    with training.seeded(seed):
-        reader = Reader(len(vocabulary), causal)
-    if objective is None:
-        return reader, {}
-    size = len(vocabulary)
-    text = vocabulary.encode(plays.texts_to_read())
-    start = time.process_time()
-    training.train(
-        reader, asked(objective, text, size, BATCH, seed), reading_loss, seed=seed, **READING
-    )
-    spent = time.process_time() - start
-    unseen = vocabulary.encode([word for title in plays.TESTED for word in plays.stream(title)])
-    with torch.no_grad():
-        loss = reading_loss(reader, next(asked(objective, unseen, size, 512, 0))).item()
-    return reader, {"loss": round(loss, 4), "cpu_seconds": round(spent, 1)}
-
-
-def learning(task: str, seed: int) -> list[Example]:
-    """Draw the labelled examples of a seed, from plays that are read."""
-    return plays.examples(task, plays.READ, LABELS + CHECKED, seed)[:LABELS]
-
-
-def checking(task: str) -> list[Example]:
-    """Draw the examples that choose a rate: those after the labelled ones of seed 0."""
-    return plays.examples(task, plays.READ, LABELS + CHECKED, SEEDS[0])[LABELS:]
-
-
-def testing(task: str) -> list[Example]:
-    """Draw the examples of the test, the same for all, from plays that nobody has read."""
-    return plays.examples(task, plays.TESTED, TESTS, 0)
-
-
-def tensors(examples: Sequence[Example], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
-    """Return the tokens (examples, n) and the labels."""
-    tokens = torch.stack([vocabulary.encode(example.words) for example in examples])
-    return tokens, torch.tensor([example.label for example in examples])
-
-
-def shuffled(tokens: Tensor, labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches without end, in a new order for each round through the examples."""
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        for rows in torch.randperm(len(labels), generator=generator).split(BATCH):
-            yield tokens[rows], labels[rows]
-
-
-def share_right(scores: Float[Tensor, "m classes"], labels: Int[Tensor, " m"]) -> float:
-    """Return the share of examples whose answer gets the highest score."""
-    return round((scores.argmax(-1) == labels).float().mean().item(), 4)
-
-
-def tuned(
-    reader: Reader,
-    task: str,
-    vocabulary: Vocabulary,
-    seed: int,
-    rate: float,
-    others: Sequence[Example],
-) -> float:
-    """Train a copy of the reader and a head on a task; return the share right of other examples."""
-    tokens, labels = tensors(learning(task, seed), vocabulary)
-    with training.seeded(seed):
-        model = Classifier(copy.deepcopy(reader), int(labels.max()) + 1)
-    batches = shuffled(tokens, labels, seed)
-    training.train(model, batches, task_loss, seed=seed, learning_rate=rate, **TUNING)
-    unknown, right = tensors(others, vocabulary)
-    with torch.no_grad():
-        return share_right(model(unknown), right)
-
-
-def tuning_rates(reader: Reader, vocabulary: Vocabulary) -> dict[str, float]:
-    """Return the rate with which a reader of seed 0 tells the checked examples best, by task."""
-    found = {}
-    for task in TASKS:
-        own = partial(tuned, reader, task, vocabulary, SEEDS[0], others=checking(task))
-        shares = {rate: own(rate=rate) for rate in TUNING_RATES}
-        found[task] = max(shares, key=shares.__getitem__)
-        print(task, shares, flush=True)
-    return found
-
-
-def linear(
-    x: Float[Tensor, "m d"],
-    labels: Int[Tensor, " m"],
-    others: Float[Tensor, "k d"],
-    penalty: float,
-) -> Float[Tensor, "k classes"]:
-    """Fit a linear head, and nothing else, to the vectors x; score the others."""
-    scale = x.std(0).clamp(min=1e-6)
-    x, others = (x - x.mean(0)) / scale, (others - x.mean(0)) / scale
-    classes = int(labels.max()) + 1
-    w = torch.zeros(x.shape[-1], classes, requires_grad=True)
-    b = torch.zeros(classes, requires_grad=True)
-    optimizer = torch.optim.LBFGS([w, b], max_iter=200, line_search_fn="strong_wolfe")
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(x @ w + b, labels) + penalty / 2 * w.square().sum()
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    return (others @ w + b).detach()
-
-
-def best_penalty(x: Float[Tensor, "m d"], labels: Int[Tensor, " m"]) -> float:
-    """Return the penalty with which the other labels tell the last ones best."""
-    shares = {
-        penalty: share_right(
-            linear(x[:-CHOOSING], labels[:-CHOOSING], x[-CHOOSING:], penalty), labels[-CHOOSING:]
-        )
-        for penalty in PENALTIES
-    }
-    return max(shares, key=shares.__getitem__)
-
-
-def frozen(x: Float[Tensor, "m d"], others: Float[Tensor, "k d"], task: str, seed: int) -> float:
-    """Fit a linear head to vectors of the learned examples; return the share right of the tested.
-
-    The vectors stay as they are.
-    """
-    labels, right = (
-        torch.tensor([example.label for example in part])
-        for part in (learning(task, seed), testing(task))
-    )
-    return share_right(linear(x, labels, others, best_penalty(x, labels)), right)
-
-
-@torch.no_grad()
-def mean_states(reader: Reader, vocabulary: Vocabulary, examples: Sequence[Example]) -> Tensor:
-    """Describe each example by the mean of the reader's states."""
-    return reader.states(tensors(examples, vocabulary)[0]).mean(-2)
-
-
-@functools.cache
-def log_frequencies(vocabulary: Vocabulary) -> Float[Tensor, " vocab"]:
-    """Return log p of each word by itself, in the plays that are read."""
-    often = torch.bincount(vocabulary.encode(plays.texts_to_read()), minlength=len(vocabulary))
-    return ((often + 0.5) / (often + 0.5).sum()).log()
-
-
-@torch.no_grad()
-def next_scores(
-    reader: Reader, vocabulary: Vocabulary, examples: Sequence[Example]
-) -> dict[str, Float[Tensor, "m 1"]]:
-    """Describe each example by one number, as the causal reader scores it.
-
-    It is the mean log p of its words after the first, or that above their own log frequencies.
-    """
-    tokens, _ = tensors(examples, vocabulary)
-    scores = reader.output(reader.states(tokens[:, :-1])).log_softmax(-1)
-    plain = scores.gather(-1, tokens[:, 1:].unsqueeze(-1)).squeeze(-1)
-    alone = log_frequencies(vocabulary)[tokens[:, 1:]]
-    return {"plain": plain.mean(-1, keepdim=True), "corrected": (plain - alone).mean(-1, True)}
-
-
-def counts(vocabulary: Vocabulary, examples: Sequence[Example]) -> Float[Tensor, "m vocab"]:
-    """Describe each example by how often it has each word: no order, nothing read before."""
-    tokens, _ = tensors(examples, vocabulary)
-    return F.one_hot(tokens, len(vocabulary)).sum(1).float()
-
-
-load_minilm = functools.cache(minilm.load)
-
-
-@torch.no_grad()
-def sentence_vectors(examples: Sequence[Example]) -> Float[Tensor, "m d"]:
-    """Describe each example by MiniLM's vector of its words.
-
-    MiniLM reads one text at a time. The two speeches of a question are described by both vectors
-    u and v, |u - v| and u v.
-    """
-
-    model = load_minilm()
-
-    def embed(texts: Sequence[str]) -> Tensor:
-        return torch.cat([model.embed(texts[i : i + 50]) for i in range(0, len(texts), 50)])
-
-    if all(words.count(END) == 1 and words[-1] != END for words, _ in examples):
-        halves = zip(*(" ".join(words).split(END) for words, _ in examples), strict=True)
-        u, v = (embed(half) for half in halves)
-        return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)
-    return embed([" ".join(word for word in words if word != END) for words, _ in examples])
-
-
-@functools.cache
-def tested_vectors(task: str) -> Float[Tensor, "m d"]:
-    """Describe the examples of the test by MiniLM's vectors."""
-    return sentence_vectors(testing(task))
-
-
-def measure_reader(objective: Objective | None, causal: bool, seed: int) -> dict[str, Any]:
-    """Let a reader read, if it does, then tune and freeze it on each task."""
-    vocabulary = Vocabulary(plays.texts_to_read())
-    start = time.process_time()
-    reader, reading = read(objective, causal, vocabulary, seed)
-    spent = time.process_time() - start
-    # seed 0 comes first
-    rates = once(f"tuning rates of {objective} {causal}", partial(tuning_rates, reader, vocabulary))
-    start = time.process_time()
-    run: dict[str, Any] = {
-        "reading": reading,
-        "rates": rates,
-        "tuned": {
-            task: tuned(reader, task, vocabulary, seed, rates[task], testing(task))
-            for task in TASKS
-        },
-    }
-    if objective:
-        vectors = partial(mean_states, reader, vocabulary)
-        run["frozen"] = {
-            task: frozen(vectors(learning(task, seed)), vectors(testing(task)), task, seed)
-            for task in TASKS
-        }
-    if objective == "next":
-        own, others = (
-            next_scores(reader, vocabulary, part)
-            for part in (learning("order", seed), testing("order"))
-        )
-        run["score"] = {how: frozen(own[how], others[how], "order", seed) for how in own}
-    return run | {"cpu_seconds": round(spent + time.process_time() - start, 1)}
-
-
-def measure_counts(seed: int) -> dict[str, Any]:
-    """Fit a linear head on each task to counts of words."""
-    start = time.process_time()
-    vectors = partial(counts, Vocabulary(plays.texts_to_read()))
-    shares = {
-        task: frozen(vectors(learning(task, seed)), vectors(testing(task)), task, seed)
-        for task in TASKS
-    }
-    return {"frozen": shares, "cpu_seconds": round(time.process_time() - start, 1)}
-
-
-def measure_minilm(seed: int) -> dict[str, Any]:
-    """Fit a linear head on each task to MiniLM's vectors; those of the test are made once."""
-    start = time.process_time()
-    shares = {
-        task: frozen(sentence_vectors(learning(task, seed)), tested_vectors(task), task, seed)
-        for task in TASKS
-    }
-    return {"frozen": shares, "cpu_seconds": round(time.process_time() - start, 1)}
-
-
-READERS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "nothing": partial(measure_reader, None, False),
-    "nothing, left side": partial(measure_reader, None, True),
-    "masked": partial(measure_reader, "masked", False),
-    "next": partial(measure_reader, "next", True),
-    "counts": measure_counts,
-    "MiniLM": measure_minilm,
-}
 once = partial(results.once, "pretraining", SETTINGS)  # what an ended run has measured is kept
 
 
-def measure() -> dict[str, Any]:
-    """Return the shares right of each way by task and seed, all ways of a seed before the next."""
-    torch.set_num_threads(1)
-    return summary(
-        {
-            seed: {
-                name: once(f"{name} {seed}", partial(one, seed)) for name, one in READERS.items()
-            }
-            for seed in SEEDS
-        }
-    )
-
-
-def summary(found: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """Gather what was found by seed and reader: a list of numbers, one a seed, for each question.
-
-    `found` may have fewer seeds than `SEEDS`, where the others are not measured yet.
-    """
-    first = next(iter(found.values()))
-    shares = {
-        f"{name}, {how}": {task: [one[name][how][task] for one in found.values()] for task in TASKS}
-        for name in first
-        for how in ("tuned", "frozen")
-        if how in first[name]
+@cache
+def split(seed: int) -> dict[str, list[Command]]:
+    """Draw commands to learn from, others that choose, and two lists that are held out."""
+    drawn = home_commands.split(POOL, HELD_OUT, seed)
+    learning = drawn["learning"]
+    return {"learning": learning[:-CHOOSING], "choosing": learning[-CHOOSING:]} | {
+        name: drawn[name] for name in LISTS
     }
+
+
+@cache
+def encoder(pretrained: bool = True) -> MiniLM:
+    """Load the encoder once; or give it random parameters, as BERT's are at its start."""
+    model = minilm.load()
+    if not pretrained:
+        with training.seeded(0):
+            for table in (p for p in model.parameters() if p.dim() > 1):
+                nn.init.normal_(table, std=0.02)
+    return model
+
+
+@torch.no_grad()
+def in_parts(describe: Callable[[list[str]], Tensor], commands: Sequence[Command]) -> Tensor:
+    """Describe commands, fifty at a time."""
+    texts = [x.said for x in commands]
+    return torch.cat([describe(texts[i : i + 50]) for i in range(0, len(texts), 50)])
+
+
+def measure_linear(way: str, labelled: int, seed: int) -> dict[str, float]:
+    """Fit a linear head to counts or frozen vectors; return the shares right of both lists."""
+    lists = split(seed)
+    learned = lists["learning"][:labelled]
+    describe = {
+        "counted words": intents.WithCounts(learned).counts,
+        "frozen": encoder().embed,
+        "not pretrained": encoder(pretrained=False).embed,
+    }[way]
+    x, right = in_parts(describe, learned), intents.labels(learned)
+    others = {name: in_parts(describe, lists[name]) for name in ("choosing", *LISTS)}
+
+    def share(name: str, penalty: float) -> float:
+        return share_right(linear(x, right, others[name], penalty), intents.labels(lists[name]))
+
+    best = max(PENALTIES, key=partial(share, "choosing"))
+    return {name: share(name, best) for name in LISTS}
+
+
+def prompt(examples: Sequence[tuple[str, str]], question: str) -> str:
+    """Write examples of questions with their answers, and a question without one."""
+    before = "".join(f"Q: {asked}\nA: {answer}\n\n" for asked, answer in examples)
+    return f"{before}Q: {question}\nA:"
+
+
+def measure_examples(count: int, seed: int, exchanged: bool = False) -> dict[str, Any]:
+    """Ask each question after so many examples; return the share right in one word, and all told.
+
+    With `exchanged`, each example has the answer of the next one.
+    """
+    learned, asked = questions()[:LEARNED], questions()[LEARNED:]
+    examples = random.Random(seed).sample(learned, count)
+    if exchanged:
+        answers = [answer for _, answer in examples]
+        turned = [*answers[1:], *answers[:1]]
+        examples = [(q, answer) for (q, _), answer in zip(examples, turned, strict=True)]
+    model, before, told = _causal(), [], []
+    score = model.scoring()
+    for question, _ in asked:
+        tokens = model.tokenizer.encode(prompt(examples, question)).ids
+        # what the last prompt had in common with this one is not read again
+        known = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, tokens, strict=False))
+        )
+        before, written = tokens, []
+        for _ in range(LONGEST):
+            with torch.inference_mode():
+                rows = len(tokens) - known if not written else 1
+                written.append(int(score([*tokens, *written], rows)[-1].argmax()))
+            if "\n" in model.tokenizer.decode(written):
+                break
+        told.append(model.tokenizer.decode(written).partition("\n")[0].strip())
+    right = [one_word(x) == word.casefold() for x, (_, word) in zip(told, asked, strict=True)]
+    return {"share": round(mean(right), 4), "told": told}
+
+
+def one_word(text: str) -> str:
+    """Return an answer without marks around it, in small letters."""
+    return text.strip(' ."').casefold()
+
+
+@cache
+def _causal() -> smollm2.SmolLM2:
+    return smollm2.load()
+
+
+def measure() -> dict[str, Any]:
+    """Return the shares of commands by way, list and number of labels, and those of questions."""
+    torch.set_num_threads(1)
+    runs = {
+        way: [
+            [once(f"{way} {n} {seed}", partial(measure_linear, way, n, seed)) for seed in SEEDS]
+            for n in LABELS
+        ]
+        for way in ("counted words", "frozen", "not pretrained")
+    }
+    asked = {
+        # without examples there is nothing to draw
+        str(n): [
+            once(f"examples {n} {seed}", partial(measure_examples, n, seed))
+            for seed in (SEEDS if n else SEEDS[:1])
+        ]
+        for n in EXAMPLES
+    }
+    wrong = [once(f"wrong {seed}", partial(measure_examples, WRONG, seed, True)) for seed in SEEDS]
     return {
         "settings": SETTINGS,
-        "parameters": sum(p.numel() for p in Reader(WORDS + len(SPECIAL), True).parameters()),
-        "words_read": len(plays.texts_to_read()),
-        "majority": {task: majority(task) for task in TASKS},
-        "shares": shares,
-        "reading": {
-            name: [one[name]["reading"] for one in found.values()] for name in ("masked", "next")
+        "intents": {
+            way: {name: [[run[name] for run in seeds] for seeds in by_labels] for name in LISTS}
+            for way, by_labels in runs.items()
         },
-        # of the task "order"
-        "score": [one["next"]["score"] for one in found.values() if "score" in one["next"]],
-        "rates": {name: own["rates"] for name, own in first.items() if "rates" in own},
-        "cpu_seconds": {
-            name: [one[name]["cpu_seconds"] for one in found.values()] for name in first
-        },
+        "examples": asked,
+        "wrong examples": wrong,
     }
-
-
-def majority(task: str) -> float:
-    """Return the share of the most frequent label in the test."""
-    [(_, most)] = Counter(example.label for example in testing(task)).most_common(1)
-    return round(most / TESTS, 4)
 
 
 def table(figures: dict[str, Any]) -> list[str]:
-    """Sum the figures up in lines of text: a column for each task, a number for each seed."""
-    lines = ["".join([f"{'share right, by seed':28}", *(f"{task:22}" for task in TASKS)])]
-    for name, by_task in figures["shares"].items():
-        shares = (" ".join(f"{share:.3f}" for share in by_task[task]) for task in TASKS)
-        lines.append("".join([f"{name:28}", *(f"{one:22}" for one in shares)]))
-    base = (f"{figures['majority'][task]:.3f}" for task in TASKS)
-    lines.append("".join([f"{'most frequent answer':28}", *(f"{one:22}" for one in base)]))
-    for name, seconds in figures["cpu_seconds"].items():
-        lines.append(f"{name:28}{mean(seconds):.0f} CPU-seconds for a seed")
-    return lines
+    """Sum the figures up in lines of text: a number for each seed."""
+    lines = [f"{'right, by labels':34}" + "".join(f"{labels:<20}" for labels in LABELS)]
+    for way, by_list in figures["intents"].items():
+        for name, points in by_list.items():
+            cells = (" ".join(f"{share:.3f}" for share in seeds) for seeds in points)
+            lines.append(f"{f'{way}, {name}':34}" + "".join(f"{cell:20}" for cell in cells))
+    for count, runs in figures["examples"].items():
+        shares = " ".join(f"{run['share']:.3f}" for run in runs)
+        lines.append(f"{f'{count} examples in the prompt':34}{shares}")
+    wrong = " ".join(f"{run['share']:.3f}" for run in figures["wrong examples"])
+    return [*lines, f"{f'{WRONG} examples, answers exchanged':34}{wrong}"]

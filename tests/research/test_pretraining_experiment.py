@@ -1,15 +1,19 @@
-"""The small pretraining of lesson 16: its labels are right, its test is unread, it goes on."""
+"""Lesson 16: labels are right, the test is unread, and what the page says of stored runs holds."""
 
 import random
-from functools import partial
+from statistics import mean
 
 import pytest
 import torch
 
 from course_lib.data import plays, store
-from course_lib.data.plays import ANSWER, END, GENRE, ORDER, READ, TASKS, TESTED, VERSE
-from course_lib.instruments import results
-from research.experiments import pretraining
+from course_lib.data.plays import ORDER, READ, TESTED
+from course_lib.instruments import results, training
+from course_lib.pretrained.play_reader import Reader
+from research.experiments import few_labels, pretraining
+
+KEPT = results.load("pretraining")["figures"]
+ORDERED = results.load("few_labels")["figures"]
 
 fetched = pytest.mark.skipif(
     not store.is_fetched("shakespeare"), reason="needs Shakespeare: run `course fetch shakespeare`"
@@ -69,10 +73,6 @@ def test_speeches_are_what_is_said_and_by_nobody_else():
     assert [" ".join(speech.words) for speech in speeches[2:]] == ["ay", "no", "why", "exit"]
 
 
-def test_verse_is_told_from_prose_by_the_letters_that_begin_its_lines():
-    assert [plays.is_verse(speech) for speech in plays.parse(PLAY)] == [True, False, *[None] * 4]
-
-
 def scene(*lines):
     return [plays.Speech(1, (line,)) for line in lines]
 
@@ -85,22 +85,6 @@ def test_labels_are_right_on_a_play_by_hand(monkeypatch):
     assert all(" ".join(words) in numbered[0] for words in own)
     assert all(sorted(words) == sorted(set(words)) for words in shuffled)
     assert not any(" ".join(words) in numbered[0] for words in shuffled)
-
-    lines = [" ".join(f"{letter}{'i' * k}" for k in range(1, 13)) for letter in "abcdefgh"]
-    monkeypatch.setattr(plays, "speeches", lambda title: scene(*lines))
-    wrong, right = plays.answer(["X"], random.Random(0))
-    order = {line[0]: place for place, line in enumerate(lines)}
-    for label, found in ((0, wrong), (1, right)):
-        for words in found:
-            place = words.index(END)
-            assert (place, len(words)) == (ANSWER, 2 * ANSWER + 1)
-            follows = order[words[place + 1][0]] - order[words[place - 1][0]] == 1
-            assert follows == bool(label)
-
-    monkeypatch.setattr(plays, "speeches", lambda title: scene(" ".join([title[-1] * 3] * GENRE)))
-    comedy, history, tragedy = plays.genre(["Macbeth", "King John"], random.Random(0))
-    assert (len(comedy), len(history), len(tragedy)) == (0, 1, 1)
-    assert (history[0][0], tragedy[0][0]) == ("nnn", "hhh")
 
 
 @fetched
@@ -124,23 +108,20 @@ def test_no_text_of_the_test_is_read():
 
 
 @fetched
-@pytest.mark.parametrize("task", TASKS)
-def test_a_task_has_equally_many_of_each_label_and_examples_of_one_length(task):
-    n = {"order": ORDER, "answer": 2 * ANSWER + 1, "verse": VERSE, "genre": GENRE}[task]
-    drawn = plays.examples(task, TESTED, 120, seed=0)
+def test_a_task_has_equally_many_of_each_label_and_examples_of_one_length():
+    drawn = plays.examples("order", TESTED, 120, seed=0)
     labels = [example.label for example in drawn]
     assert {labels.count(label) for label in set(labels)} == {120 // len(set(labels))}
-    assert {len(example.words) for example in drawn} == {n}
-    assert (
-        drawn == plays.examples(task, TESTED, 120, seed=0) != plays.examples(task, TESTED, 120, 1)
-    )
+    assert {len(example.words) for example in drawn} == {ORDER}
+    assert drawn == plays.examples("order", TESTED, 120, seed=0)
+    assert drawn != plays.examples("order", TESTED, 120, seed=1)
 
 
 def test_the_twins_have_equal_parameters_and_only_one_of_them_sees_what_follows():
     twins = {}
     for causal in (False, True):
-        with pretraining.training.seeded(0):
-            twins[causal] = pretraining.Reader(20, causal)
+        with training.seeded(0):
+            twins[causal] = Reader(20, causal)
     left, right = (dict(twin.named_parameters()) for twin in twins.values())
     assert {name: x.shape for name, x in left.items()} == {
         name: x.shape for name, x in right.items()
@@ -156,33 +137,84 @@ def test_the_twins_have_equal_parameters_and_only_one_of_them_sees_what_follows(
 def test_a_linear_head_tells_apart_what_a_line_separates():
     x = torch.randn(300, 5, generator=torch.Generator().manual_seed(0))
     labels = (x[:, 0] > 0.2).long()
-    scores = pretraining.linear(x[:200], labels[:200], x[200:], penalty=0.001)
-    assert pretraining.share_right(scores, labels[200:]) > 0.95
+    scores = few_labels.linear(x[:200], labels[:200], x[200:], penalty=0.001)
+    assert few_labels.share_right(scores, labels[200:]) > 0.95
 
 
-def test_what_was_measured_before_an_interruption_is_not_measured_again(monkeypatch, tmp_path):
-    begun = []
+def test_what_chooses_a_rate_is_neither_learned_from_nor_held_out():
+    lists = pretraining.split(0)
+    said = [{x.said for x in part} for part in lists.values()]
+    assert sum(map(len, said)) == len(set().union(*said))
+    assert len(lists["learning"]) >= max(pretraining.LABELS)
 
-    def reader(name, seed, interrupted):
-        begun.append((name, seed))
-        if interrupted and len(begun) == 4:
-            raise KeyboardInterrupt
-        return {"reading": {}, "tuned": dict.fromkeys(TASKS, 0.5), "cpu_seconds": 1.0}
 
-    def readers(interrupted):
-        names = ("nothing", "masked", "next")
-        return {name: partial(reader, name, interrupted=interrupted) for name in names}
+def test_an_answer_is_one_word_whatever_its_marks():
+    assert pretraining.one_word(' "Oslo". ') == "oslo"
+    assert pretraining.one_word("Oslo, Norway") != "oslo"
 
-    monkeypatch.setattr(results, "UNFINISHED", tmp_path)
-    monkeypatch.setattr(pretraining, "majority", lambda task: 0.5)
-    monkeypatch.setattr(plays, "texts_to_read", list)
-    monkeypatch.setattr(pretraining, "READERS", readers(interrupted=True))
-    with pytest.raises(KeyboardInterrupt):
-        pretraining.measure()
-    monkeypatch.setattr(pretraining, "READERS", readers(interrupted=False))
-    figures = pretraining.measure()
-    # the fourth was interrupted, and is the only one that is begun twice
-    assert sorted(begun) == sorted([*{*begun}, begun[3]])
-    assert len({*begun}) == 9
-    assert figures["shares"]["masked, tuned"]["order"] == [0.5, 0.5, 0.5]
-    assert "masked, tuned" in "\n".join(pretraining.table(figures))
+
+def seeds(way, kind):
+    """List the seeds' shares for each number of labels."""
+    return KEPT["intents"][way][kind]
+
+
+def test_in_new_wordings_what_is_pretrained_leads_with_each_seed_and_number_of_labels():
+    ahead = zip(
+        seeds("frozen", "new wordings"), seeds("counted words", "new wordings"), strict=True
+    )
+    assert all(a > b for runs in ahead for a, b in zip(*runs, strict=True))
+
+
+def test_from_a_hundred_labels_on_counting_is_ahead_in_known_wordings():
+    ahead = zip(seeds("counted words", "known"), seeds("frozen", "known"), strict=True)
+    assert all(a > b for runs in [*ahead][1:] for a, b in zip(*runs, strict=True))
+
+
+@pytest.mark.parametrize("way", ["counted words", "frozen"])
+@pytest.mark.parametrize("kind", pretraining.LISTS)
+def test_the_same_encoder_with_random_parameters_is_below_both(way, kind):
+    pairs = zip(seeds("not pretrained", kind), seeds(way, kind), strict=True)
+    assert all(mean(a) < mean(b) for a, b in pairs)
+
+
+def shares(runs):
+    """List the shares of questions answered in one right word, a draw of the examples each."""
+    return [run["share"] for run in runs]
+
+
+def test_four_examples_with_wrong_answers_bring_most_of_what_true_ones_do():
+    [none], four, wrong = map(
+        shares, (KEPT["examples"]["0"], KEPT["examples"]["4"], KEPT["wrong examples"])
+    )
+    assert all(b - none > 0.5 * (a - none) for a, b in zip(four, wrong, strict=True))
+    assert mean(wrong) / mean(four) == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_with_eight_examples_each_draw_does_worse_than_with_two():
+    two, eight = shares(KEPT["examples"]["2"]), shares(KEPT["examples"]["8"])
+    assert all(b < a for a, b in zip(two, eight, strict=True))
+
+
+def frozen(way):
+    """List the shares right of a way that trains no model, for all seeds and labels."""
+    return [run[n]["test"] for run in ORDERED["frozen"][way] for n in run]
+
+
+def test_on_order_the_score_needs_no_labels_and_the_n_gram_model_is_ahead_of_it():
+    assert min(frozen("each word hidden")) > 0.84
+    assert min(frozen("three words counted, corrected")) > 0.92
+    assert mean(frozen("three words counted")) == pytest.approx(0.78, abs=0.005)
+    assert mean(frozen("each word hidden, corrected")) == pytest.approx(0.92, abs=0.005)
+
+
+def test_on_order_fine_tuning_needs_thousands_of_labels_and_nothing_comes_without_pretraining():
+    runs = [x for rates in ORDERED["tuned"]["not pretrained"].values() for x in rates.values()]
+    assert max(run["test"] for three in runs for run in three) < 0.55
+    assert max(run["test"] for run in ORDERED["longer"]) < 0.55
+    pretrained = ORDERED["tuned"]["pretrained"]
+    best = {
+        n: max(mean(run["test"] for run in x) for x in y.values()) for n, y in pretrained.items()
+    }
+    assert best["50"] < 0.53
+    assert best["200"] < 0.6
+    assert best["3200"] > 0.84

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=classify,
     lesson="16",
     title="A head on an encoder",
-    minutes=6,
+    minutes=4,
     difficulty=1,
     hints=(
         "Each text has n states, and is to have one score for each class. Lesson 09 made one "

@@ -1,0 +1,231 @@
+"""Lesson 16's pictures: two tasks that a text sets, two ways to use an encoder."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import log
+from statistics import mean
+from typing import Any
+
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import SMALL, Diagram, Role
+
+BLUE, ORANGE, GREEN, PINK = plots.COLOURS[:4]
+GREY = "0.35"
+
+
+def two_tasks() -> None:
+    """Show what a causal and a masked language model read of a text, and what they are asked."""
+    diagram, words = Diagram(), "my kingdom for a horse".split()
+    rows: tuple[tuple[float, str, Sequence[str], Sequence[str | None]], ...] = (
+        (3.0, "next token (GPT): each position sees the left side", words[:-1], words[1:]),
+        (
+            0.0,
+            "masked token (BERT): each position sees both sides",
+            [words[0], "[MASK]", *words[2:]],
+            [None, words[1], None, None, None],
+        ),
+    )
+    size, wide = (1.75, 0.62), 2.0
+    for y, name, reads, asks in rows:
+        diagram.text(name, (-0.9, y + 1.95), size=SMALL, align="left")
+        for i, (read, ask) in enumerate(zip(reads, asks, strict=True)):
+            role: Role = "weights" if read == "[MASK]" else "stream"
+            token = diagram.box(read, (wide * i, y), role, size=size)
+            if ask:
+                target = diagram.box(ask, (wide * i, y + 1.25), "value", size=size)
+                diagram.arrow(token, target, role="value")
+    diagram.show(
+        "Two rows for my kingdom for a horse. Next token: the model reads my, kingdom, for, a and "
+        "is asked for kingdom, for, a, horse, one target above each token; each position sees the "
+        "left side. Masked token: it reads my, MASK, for, a, horse and is asked for kingdom alone, "
+        "above the mask; every position sees both sides."
+    )
+
+
+def two_ways() -> None:
+    """Show an encoder with a head: frozen, and fine-tuned."""
+    diagram = Diagram()
+    ways: tuple[tuple[float, str, Role], ...] = (
+        (0, "frozen features", "dim"),
+        (7.2, "fine-tuning", "query"),
+    )
+    for x, name, role in ways:
+        parts: tuple[tuple[str, Role, str], ...] = (
+            ("tokens", "stream", "$n$"),
+            ("pretrained encoder", role, r"$n \times d_{model}$"),
+            ("mean over real tokens", "plain", "$d_{model}$"),
+            ("new linear head", "query", "classes"),
+        )
+        boxes = [
+            diagram.box(part, (x, 1.35 * i), colour, size=(4.0, 0.7))
+            for i, (part, colour, _) in enumerate(parts)
+        ]
+        for i, (below, above) in enumerate(pairwise(boxes)):
+            diagram.arrow(below, above)
+            diagram.text(parts[i][2], (x + 0.2, 1.35 * i + 0.68), size=SMALL, align="left")
+        diagram.arrow(boxes[-1], (x, 5.0))
+        diagram.text(parts[-1][2], (x + 0.2, 4.75), size=SMALL, align="left")
+        diagram.text(name, (x, -0.8))
+    diagram.text("blue: trained", (3.6, 4.05), size=SMALL)
+    diagram.text("grey: as it is", (3.6, 1.35), size=SMALL)
+    diagram.show(
+        "Two stacks side by side, from below: tokens, pretrained encoder, mean over the real "
+        "tokens, new linear head, classes. On the left, frozen features: only the head is trained. "
+        "On the right, fine-tuning: the head and the encoder are trained."
+    )
+
+
+def _lines(
+    ax: Axes, x: Sequence[int], runs: Mapping[str, Sequence[Sequence[float]]], colours: Sequence
+) -> None:
+    """Draw percents against labels: a line through the means, and a dot a seed."""
+    for (_, points), colour in zip(runs.items(), colours, strict=True):
+        ax.plot(x, [100 * mean(seeds) for seeds in points], color=colour)
+        for at, seeds in zip(x, points, strict=True):
+            ax.plot([at] * len(seeds), [100 * y for y in seeds], "o", color=colour, markersize=3)
+    ax.set(xscale="log", xlabel="labels")
+    ax.set_xticks(x, [f"{n:,}" for n in x])
+    ax.minorticks_off()
+
+
+def _names(ax: Axes, at: float, ends: Mapping[str, float], colours: Sequence, apart: float) -> None:
+    """Write a name at the end of each line, so far apart that all can be read."""
+    last = float("inf")
+    named = zip(ends, ends.values(), colours, strict=True)
+    for name, end, colour in sorted(named, key=lambda x: -x[1]):
+        last = min(100 * end, last - apart)
+        ax.text(at, last, name, color=colour, va="center", size="small")
+
+
+def _said(labels: Sequence[int], runs: Mapping[str, Sequence[Sequence[float]]]) -> str:
+    """Tell the means at the fewest and the most labels."""
+    return "; ".join(
+        f"{name} {100 * mean(points[0]):.0f} with {labels[0]:,} labels and "
+        f"{100 * mean(points[-1]):.0f} with {labels[-1]:,}"
+        for name, points in runs.items()
+    )
+
+
+def intents(figures: Mapping[str, Any], title: str) -> None:
+    """Show how many commands are understood, in known wordings and in new ones, a dot a seed.
+
+    `figures` are those of research/results/pretraining.json.
+    """
+    labels = figures["settings"]["labels"]
+    names = {
+        "frozen": "a head on MiniLM",
+        "counted words": "counted words",
+        "not pretrained": "on random parameters",
+    }
+    lists = {"known": "wordings as in the labels", "new wordings": "wordings that no label has"}
+    figure, panels = plots.panels(title, list(lists.values()), size=(8.4, 3.6))
+    colours, said = (BLUE, GREY, PINK), []
+    for ax, (key, name) in zip(panels, lists.items(), strict=True):
+        runs = {names[way]: figures["intents"][way][key] for way in names}
+        _lines(ax, labels, runs, colours)
+        ax.set(ylim=(0, 103))
+        said.append(f"{name}: {_said(labels, runs)}")
+        ends = {way: mean(points[-1]) for way, points in runs.items()}
+    panels[0].set(ylabel="right actions, %")
+    _names(panels[1], 1.2 * labels[-1], ends, colours, 7)
+    panels[1].set_xlim(0.8 * labels[0], 14 * labels[-1])
+    plots.show(figure, f"Percent right, means of three seeds. {'. '.join(said)}.")
+
+
+def each_hidden(
+    words: Sequence[str], chances: Float[Tensor, "n vocab"], known: Sequence[str]
+) -> None:
+    """Show what a masked model says where each word of a text is hidden in turn.
+
+    `known` are the words of the vocabulary, the first of which stands for all others.
+    """
+    guesses = [known[int(i)] for i in chances.argmax(-1)]
+    numbers = [known.index(word) if word in known else 0 for word in words]
+    own = [row[i].item() for row, i in zip(chances, numbers, strict=True)]
+    title = f"Each word hidden in turn: mean log p {mean(map(log, own)):.2f}"
+    figure, ax = plots.axes(title, "", "p of the hidden word", size=(8, 2.9))
+    places = range(len(words))
+    ax.bar(places, own, color=BLUE, alpha=0.6)
+    for x, (word, guess, chance) in enumerate(zip(words, guesses, own, strict=True)):
+        ax.text(x, chance + 0.02, guess, ha="center", color=GREEN if guess == word else GREY)
+    ax.set_xticks(list(places), list(words))
+    ax.set(ylim=(0, max(0.5, 1.15 * max(own))))
+    said = ", ".join(f"{w}: {g}, {p:.2f}" for w, g, p in zip(words, guesses, own, strict=True))
+    plots.show(
+        figure,
+        f"The text {' '.join(words)}, each word hidden in turn; above it the model's first guess, "
+        f"and p of the word itself. {said}.",
+    )
+
+
+def order(figures: Mapping[str, Any], title: str) -> None:
+    """Show how often four ways tell a text's own order from a shuffled one, a dot a seed.
+
+    `figures` are those of research/results/few_labels.json.
+    """
+    labels, frozen = figures["settings"]["labels"], figures["frozen"]
+    ways = {
+        "n-gram model": "three words counted, corrected",
+        "the masked model's own score": "each word hidden",
+    }
+    runs = {
+        name: [[run[str(n)]["test"] for run in frozen[way]] for n in labels]
+        for name, way in ways.items()
+    }
+    runs["pretrained, fine-tuned"] = _tuned(figures["tuned"]["pretrained"], labels)
+    runs["not pretrained"] = _tuned(figures["tuned"]["not pretrained"], labels)
+    figure, ax = plots.axes(title, "labels", "right answers, %", size=(7.4, 3.9))
+    colours = (GREY, BLUE, ORANGE, PINK)
+    _lines(ax, labels, runs, colours)
+    ends = {name: mean(points[-1]) for name, points in runs.items()}
+    _names(ax, 1.15 * labels[-1], ends, colours, 3)
+    ax.axhline(50, color="0.5", linestyle=":", linewidth=1)
+    ax.text(1.6 * labels[1], 47.4, "chance", color="0.4", size="small")
+    ax.set(xlim=(0.85 * labels[0], 12 * labels[-1]), ylim=(45, 97))
+    plots.show(figure, f"Percent right, chance is 50. {_said(labels, runs)}.")
+
+
+def _tuned(by_labels: Mapping[str, Any], labels: Sequence[int]) -> list[list[float]]:
+    """Return the seeds' shares for each number of labels, at the rate that others chose."""
+    found = []
+    for n in labels:
+        rates = by_labels[str(n)].values()
+        best = max(rates, key=lambda runs: sum(run["choosing"] for run in runs))
+        found.append([run["test"] for run in best])
+    return found
+
+
+def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:
+    """Show how often a model answers in one right word, by the number of examples it has read.
+
+    `figures` are those of research/results/pretraining.json; a dot is a draw of the examples.
+    """
+    by_count = {int(n): [run["share"] for run in runs] for n, runs in figures["examples"].items()}
+    wrong, count = (
+        [run["share"] for run in figures["wrong examples"]],
+        figures["settings"]["wrong"],
+    )
+    figure, ax = plots.axes(
+        title, "examples in the prompt", "right in one word, %", size=(6.8, 3.3)
+    )
+    places = range(len(by_count))
+    ax.plot(places, [100 * mean(seeds) for seeds in by_count.values()], color=BLUE)
+    for x, seeds in zip(places, by_count.values(), strict=True):
+        ax.plot([x] * len(seeds), [100 * y for y in seeds], "o", color=BLUE, markersize=4)
+    at = list(by_count).index(count)
+    ax.plot([at] * len(wrong), [100 * y for y in wrong], "D", color=ORANGE, markersize=4)
+    text = f"{count} with wrong answers"
+    ax.text(at, 100 * min(wrong) - 3, text, color=ORANGE, ha="center", va="top", size="small")
+    ax.set_xticks(list(places), [str(n) for n in by_count])
+    ax.set(ylim=(0, 100), xlim=(-0.2, len(by_count) - 0.2))
+    said = ", ".join(f"{n} examples {100 * mean(x):.0f}" for n, x in by_count.items())
+    plots.show(
+        figure,
+        "Percent of questions answered in exactly the one right word, by the number of examples "
+        f"in the prompt, means of {len(wrong)} draws: {said}. {count} examples with wrong "
+        f"answers: {100 * mean(wrong):.0f}.",
+    )
