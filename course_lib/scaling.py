@@ -68,6 +68,33 @@ def fit_power_law(
     return coefficient, -slope
 
 
+def choose_size(runs: list[tuple[float, float, float]], budget: float) -> float:
+    """Choose the number of parameters for a budget, from runs (flops, parameters, loss) at others.
+
+    Runs come in any order. Over the logarithm of the parameters, the losses of one budget are close
+    to a parabola: where its least-squares parabola is least is the best size of that budget. How
+    the best sizes grow with the budget is a power law. Source: Hoffmann et al. 2022, section 3.2.
+    Raises ValueError for runs at one budget alone.
+    """
+    spent = sorted({flops for flops, _, _ in runs})
+    if len(spent) < 2:
+        raise ValueError("a power law needs two points: there are runs at one budget alone")
+    best = []
+    for flops in spent:
+        # the runs of one budget, over the logarithm of their sizes
+        found = [(parameters, loss) for c, parameters, loss in runs if c == flops]
+        sizes, losses = torch.tensor(found, dtype=torch.float64).T
+        x = sizes.log()
+        # the least-squares parabola through their losses
+        powers = torch.stack([x.square(), x, torch.ones_like(x)], dim=-1)
+        bend, slope, _ = torch.linalg.lstsq(powers, losses.unsqueeze(-1)).solution.flatten()
+        # the size where it is least
+        best.append((-slope / (2 * bend)).exp())
+    # the power law through these sizes, at the new budget
+    coefficient, exponent = fit_power_law(torch.tensor(spent), torch.stack(best))
+    return (coefficient * budget**-exponent).item()
+
+
 def compute_optimal(
     flops: float, a: float, b: float, alpha: float, beta: float
 ) -> tuple[float, float]:

@@ -2,14 +2,11 @@
 
 import os
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 Run = Callable[[], Tensor]
 
@@ -60,48 +57,6 @@ def saved_bytes(run: Callable[[], Any], besides: Sequence[Tensor] = ()) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         run()
     return sum(storage.nbytes() for place, storage in saved.items() if place not in known)
-
-
-def peak_bytes(run: Callable[[], Any]) -> int:
-    """Return the most bytes at a time of the tensors that are made in `run()`, each storage once.
-
-    Tensors that were there before do not count, nor does what an operation needs within itself.
-    """
-    with _Storages() as storages:
-        run()
-    return storages.most
-
-
-class _Storages(TorchDispatchMode):
-    """Follow the storages that operations make, until each is gone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: set[int] = set()
-        self.held = self.most = 0
-
-    def __torch_dispatch__(
-        self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
-        self._meet((args, kwargs), counts=False)
-        made = func(*args, **(kwargs or {}))
-        self._meet(made, counts=True)
-        return made
-
-    def _meet(self, tensors: Any, counts: bool) -> None:
-        storages = [x.untyped_storage() for x in tree_leaves(tensors) if isinstance(x, Tensor)]
-        for storage in storages:
-            place, size = storage.data_ptr(), storage.nbytes() if counts else 0
-            if place not in self.known:
-                self.known.add(place)
-                self.held += size
-                # another tensor may get the same address
-                weakref.finalize(storage, self._part, place, size)
-        self.most = max(self.most, self.held)
-
-    def _part(self, place: int, size: int) -> None:
-        self.known.remove(place)
-        self.held -= size
 
 
 def largest_difference(ours: Tensor, theirs: Tensor, *leaves: Tensor) -> float:

@@ -6,6 +6,7 @@ end. Every size has at every budget the best of its own rates, by seed 0: halved
 the neighbours on both sides are worse.
 """
 
+import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,12 +16,13 @@ from torch import Tensor
 
 from course_lib.data import characters
 from course_lib.instruments import results, training
+from course_lib.instruments.isoflop import BATCH, CONTEXT, LAYERS, size, steps
 from course_lib.language_model import LanguageModel, cross_entropy
-from course_lib.scaling import estimate_parameters, fit_power_law, training_flops
+from course_lib.scaling import choose_size
 
 LESSON = "12"
 SEEDS = (0, 1, 2)
-LAYERS, CONTEXT, BATCH, RATE = 2, 64, 16, 4e-2  # the rate is where each search begins
+RATE = 4e-2  # where each search begins
 SIZES = {  # budget in operations -> d_model
     3e10: (8, 12, 16, 24, 32),
     1.2e11: (12, 16, 24, 32, 48),
@@ -72,26 +74,11 @@ def table(figures: dict) -> list[str]:
     ]
 
 
-def size(d: int) -> int:
-    """Count the matrices of the blocks and of the output layer, which is the embedding too."""
-    return estimate_parameters(LAYERS, d, d, 4 * d) + len(characters.vocab()) * d
-
-
-def minimum(rows: list[dict]) -> tuple[float, float]:
-    """Return (N, loss) where the parabola through the losses, over log N, is least."""
-    x = torch.tensor([row["parameters"] for row in rows], dtype=torch.float64).log()
-    y = torch.tensor([row["loss"] for row in rows], dtype=torch.float64)
-    powers = torch.stack([torch.ones_like(x), x, x.square()], dim=1)
-    least, slope, bend = torch.linalg.lstsq(powers, y.unsqueeze(1)).solution.flatten().tolist()
-    return float(torch.tensor(-slope / (2 * bend)).exp()), least - slope**2 / (4 * bend)
-
-
 def predicted_size(rows: list[dict]) -> int:
     """Return the d_model, a multiple of 8, whose N is nearest to the best one at LARGER."""
-    best = [minimum([row for row in rows if row["flops"] == budget])[0] for budget in SIZES]
-    c, k = fit_power_law(torch.tensor(list(SIZES)), torch.tensor(best))
-    wanted = c * LARGER**-k
-    return min(range(8, 257, 8), key=lambda d: abs((size(d) / wanted).log()))
+    runs = [(row["flops"], row["parameters"], row["loss"]) for row in rows]
+    wanted = choose_size(runs, LARGER)
+    return min(range(8, 257, 8), key=lambda d: abs(math.log(size(d) / wanted)))
 
 
 def _search(budget: float, d: int, rate: float) -> tuple[float, list[dict]]:
@@ -121,12 +108,11 @@ def run(budget: float, d: int, rate: float, seed: int) -> dict:
     """Train one model; return its size, its tokens, its loss and its seconds."""
     start = time.process_time()
     learning, held_out = characters.split()
-    parameters = size(d)
-    steps = round(budget / training_flops(parameters, BATCH * CONTEXT, LAYERS, CONTEXT, d))
+    taken = steps(budget, d)
     with training.seeded(seed):
         model = LanguageModel(len(characters.vocab()), LAYERS, d, max(1, d // 8), 4 * d, CONTEXT)
     batches = characters.batches(learning, CONTEXT, BATCH, seed)
-    history = training.train(model, batches, _loss, steps=steps, learning_rate=rate, seed=seed)
+    history = training.train(model, batches, _loss, steps=taken, learning_rate=rate, seed=seed)
     assert history.complete
     with torch.no_grad():
         loss = _loss(model, next(characters.batches(held_out, CONTEXT, HELD_OUT, 0))).item()
@@ -135,8 +121,8 @@ def run(budget: float, d: int, rate: float, seed: int) -> dict:
         "d": d,
         "rate": rate,
         "seed": seed,
-        "parameters": parameters,
-        "tokens": steps * BATCH * CONTEXT,
+        "parameters": size(d),
+        "tokens": taken * BATCH * CONTEXT,
         "loss": round(loss, 4),
         "cpu_seconds": round(time.process_time() - start, 1),
     }

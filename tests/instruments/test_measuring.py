@@ -4,11 +4,9 @@ import time
 
 import pytest
 import torch
-from torch.utils.checkpoint import checkpoint
 
 from course_lib.instruments.measuring import (
     largest_difference,
-    peak_bytes,
     random_vectors,
     saved_bytes,
     seconds,
@@ -62,37 +60,6 @@ def test_bytes_of_tensors_that_are_gone_are_counted_all_the_same():
             x.exp().sum()
 
     assert saved_bytes(drop) == 5 * 400
-
-
-def test_a_peak_counts_what_is_there_at_a_time_and_is_new():
-    x = random_vectors(100).detach()
-    assert peak_bytes(lambda: x + 1) == 400
-    assert peak_bytes(lambda: x.view(10, 10).T) == 0, "views of what was there before"
-    assert peak_bytes(lambda: x.clone().mul_(2)) == 400, "in place"
-    assert peak_bytes(lambda: x + 1 + 1 + 1) == 800, "the first is gone when the third comes"
-
-    # of the same size, so that each could get the address of the one before
-    def drop():
-        for _ in range(5):
-            x.exp().sum()
-
-    assert peak_bytes(drop) == 404
-
-
-def test_a_peak_is_lower_where_the_backward_pass_computes_blocks_again():
-    x = random_vectors(100)
-
-    def steps(y):
-        return y.exp().exp().exp().exp()
-
-    def run(again):
-        x.grad = torch.zeros_like(x)
-        y = x
-        for _ in range(4):
-            y = checkpoint(steps, y, use_reentrant=False) if again else steps(y)
-        y.sum().backward()
-
-    assert peak_bytes(lambda: run(again=True)) < 0.7 * peak_bytes(lambda: run(again=False))
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [(1.0, True), (1.1, False)])

@@ -5,7 +5,7 @@ from course_lib.scaling import compute_optimal
 
 exercise = Exercise(
     reference=compute_optimal,
-    lesson="12",
+    lesson="12_chinchilla",
     title="Larger, or longer?",
     minutes=8,
     difficulty=2,

@@ -1,0 +1,117 @@
+# %% [markdown]
+# # How well must an exponent be known?
+#
+# **25 minutes · an exploration of lesson 12 · needs nothing**
+#
+# In 2022 a laboratory measured hundreds of models, fitted one law with five numbers, and changed what everybody trains. **How well must its numbers be known before you spend a budget on them?** You derive what the law recommends, and hear what became of it when somebody fitted it again.
+
+# %%
+import torch
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments.pictures import scaling as pictures
+
+# %% [markdown]
+# ## One law for all runs
+#
+# Hoffmann et al. 2022 fit the loss of a model with $N$ parameters that has read $D$ tokens by a law with a floor $E$, the loss that no model can remove:
+#
+# $$L(N, D) = E + \frac{a}{N^{\alpha}} + \frac{b}{D^{\beta}} \qquad \text{with} \qquad 6\,N D = C$$
+#
+# Put $D = C / (6N)$ into it and set the derivative with respect to $N$ to zero: $\alpha a N^{-\alpha} = \beta b D^{-\beta}$. So
+#
+# $$N^* = G \Big(\frac{C}{6}\Big)^{\frac{\beta}{\alpha + \beta}}, \qquad D^* = \frac{C}{6 N^*}, \qquad G = \Big(\frac{\alpha\, a}{\beta\, b}\Big)^{\frac{1}{\alpha + \beta}}$$
+
+# %%
+# exercise: scaling/compute_optimal
+
+# %%
+check("scaling/compute_optimal", compute_optimal)
+
+# %%
+compute_optimal = mine("scaling/compute_optimal")
+
+# %% [markdown]
+# ## Gopher and Chinchilla
+#
+# Their laboratory had spent $5.76 \cdot 10^{23}$ operations on **Gopher**: 280 billion parameters, about one token for each. For the same they trained **Chinchilla**: 70 billion parameters, 20 tokens for each. It was better at nearly every task.
+#
+# What does the law recommend? It is here three times: as printed (their eq. 10), before two exponents were rounded, and as Besiroglu et al. 2024 fitted it again, to losses that they read off the paper's figure. **By how much do the sizes differ: by a tenth, by half, or more than twice?**
+
+# %%
+guess = None  # one of the three
+
+# %% tags=["nbval-check-output"]
+laws = {  # (E, a, b, alpha, beta)
+    "printed": (1.69, 406.4, 410.7, 0.34, 0.28),
+    "before the rounding": (1.69, 406.4, 410.7, 0.3392, 0.2849),
+    "fitted again": (1.8172, 482.01, 2085.43, 0.3478, 0.3658),
+}
+BUDGET = 5.76e23
+best = {name: compute_optimal(BUDGET, *law) for name, (_, *law) in laws.items()}
+for name, (n, d) in best.items():
+    print(f"{name:20} {n / 1e9:3.0f} billion parameters, {d / n:3.0f} tokens each")
+sizes = [n for n, _ in best.values()]
+reveal(guess, f"{max(sizes) / min(sizes):.1f} times")
+
+# %% [markdown]
+# The new fit is where Chinchilla is. And rounding alone raises the tokens for each parameter by half: the budget is a number of 24 digits, and it is raised to a power, so a small change of the exponent moves the result far.
+#
+# ## What a wrong size costs
+#
+# In nats, Gopher's shape is only a few hundredths above the best. **How many times the operations that a best-sized model needs did it take?**
+
+# %%
+guess = None  # a factor
+
+
+# %%
+def law_loss(n, d, law):
+    least, a, b, alpha, beta = law
+    return least + a / n**alpha + b / d**beta
+
+
+def waste(n, budget, law):
+    """Return how many times the operations that a model of the best size needs for this loss."""
+    target, low, high = law_loss(n, budget / (6 * n), law), 0.0, budget
+    while high - low > 1e-6 * budget:
+        middle = (low + high) / 2
+        enough = law_loss(*compute_optimal(middle, *law[1:]), law) <= target
+        low, high = (low, middle) if enough else (middle, high)
+    return budget / high
+
+
+# %%
+models = {"Chinchilla": 70e9, "Gopher": 280e9}
+curves = {}
+for name in ("printed", "fitted again"):
+    grid = torch.logspace(9.9, 11.9, 60).tolist()
+    found = [(n, waste(n, BUDGET, laws[name])) for n in models.values()]
+    curves[name] = [(n, waste(n, BUDGET, laws[name])) for n in grid], found
+    print(f"{name:15}", {model: round(times, 1) for model, (_, times) in zip(models, found)})
+reveal(guess, [round(found[1][1], 1) for _, found in curves.values()])
+pictures.laws(curves, models)
+
+# %% [markdown]
+# Chinchilla is twice as large as the printed law wants, and that costs a fifth. Gopher is four times as large as the new fit wants, and that costs as much again. The floor of the valley is broad enough for an error of two, and not for one of four.
+#
+# ## What to remember
+#
+# | | |
+# |:-|:-|
+# | law | $L = E + a N^{-\alpha} + b D^{-\beta}$ |
+# | best size | $\alpha a N^{-\alpha} = \beta b D^{-\beta}$, with $6ND = C$ |
+#
+# Ask how well an exponent is known, and how steep the valley is there, before you spend a budget on it.
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>α = β. Twice the budget: how many times as large should the model be?</summary>
+#
+# √2 times, and it should read √2 times as many tokens.
+# </details>
+
+# %% [markdown]
+# ## Further reading
+#
+# Hoffmann et al. 2022 (three ways to the same question, section 3); Besiroglu et al. 2024.
