@@ -66,6 +66,7 @@ REPOSITORY = {
 RESULTS = ROOT / "research" / "results"
 # folders of the repository whose pages are side by side in the book
 FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
+NAMED = re.compile(rf"(?<![\w/(\[`])(?:docs/)?({'|'.join(map(re.escape, REPOSITORY))})(?![\w\]])")
 OUTWARD = re.compile(r"\]\(((?:\.\./)+)(?:docs|research)/")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
@@ -145,7 +146,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             continue
         cells.append(cell)
         if cell.cell_type != "code":
-            cell.source = OUTWARD.sub(r"](\1", cell.source)
+            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", cell.source))
             continue
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])

@@ -211,7 +211,7 @@ def my_transformer() -> str:
     """Return the learner's Transformer as one file that runs alone, and write it beside them.
 
     What has not passed is the library's; it is printed how many parts are their own. A notebook
-    shows the file, folded where none is.
+    shows the file, unless none is: what nobody has solved yet is no reading for them.
     """
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
@@ -223,10 +223,8 @@ def my_transformer() -> str:
         print(f"written to {name}: run it with `python {name}`")
     else:
         print(f"not written: {Path.cwd().name} is no workspace")
-    if shell := cells.notebook():
-        # what nobody has solved yet is no reading for them
-        state = " open" if own else ""
-        told = f"<details{state}><summary>{name}</summary><pre>{escape(page)}</pre></details>"
+    if own and (shell := cells.notebook()):
+        told = f"<details open><summary>{name}</summary><pre>{escape(page)}</pre></details>"
         shell.display_pub.publish({"text/html": told, "text/plain": f"<{name}>"})
     return page
 
