@@ -229,9 +229,10 @@ def generate(
 ) -> Int[Tensor, " all"]:
     """Go on with a prompt: draw each next token from softmax(choose(logits)).
 
-    The model reads the last `max_length` tokens at most. `choose` is such as
-    `lambda logits: top_k(logits, 5)`. Returns the prompt and what was written. Raises ValueError
-    for an empty prompt.
+    `model(tokens)` returns a row of logits for the token after each of `tokens`, and reads the last
+    `max_length` tokens at most. `choose` changes logits, such as `lambda logits: logits / 0.8`.
+    Each token is one draw of `torch.multinomial` by the generator. Returns the prompt and what was
+    written. Source: Shannon 1948, section 3. Raises ValueError for an empty prompt.
     """
     if not len(prompt):
         raise ValueError(
@@ -241,7 +242,9 @@ def generate(
     for _ in range(max_new_tokens):
         # score every token as the next one, by what the model has room for
         logits = model(tokens[-max_length:])[-1]
-        # draw one
-        probabilities = torch.softmax(choose(logits), dim=-1)
-        tokens = torch.cat([tokens, torch.multinomial(probabilities, 1, generator=generator)])
+        # turn what is chosen of them into probabilities
+        probabilities = torch.softmax(choose(logits), dim=0)
+        # draw one token, and read it from now on
+        drawn = torch.multinomial(probabilities, 1, generator=generator)
+        tokens = torch.cat([tokens, drawn])
     return tokens

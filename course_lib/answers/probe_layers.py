@@ -20,7 +20,7 @@ class Probe:
     name: str
     arguments: tuple = ()
 
-    def make(self) -> Callable:
+    def make(self) -> Any:
         """Make the layer anew."""
         return LAYERS[self.name](*self.arguments)
 
@@ -406,3 +406,28 @@ def text_scores(vocab: int, factor: int) -> Callable:
         return torch.cat([step(torch.tensor([tokens[:end]])) for end in ends])
 
     return score
+
+
+@layer
+def scores_of_each(vocab: int, factor: int) -> Callable:
+    """Score the next token after each token of a text, by all up to it; no log-probabilities."""
+    score = text_scores(vocab, factor)
+    return lambda tokens: 1.5 * score(tokens.tolist(), len(tokens)) + 1
+
+
+@layer
+def random_numbers(seed: int) -> torch.Generator:
+    """Draw from this seed."""
+    return torch.Generator().manual_seed(seed)
+
+
+@layer
+def divided_by(temperature: float) -> Callable:
+    """Divide logits by a temperature."""
+    return lambda logits: logits / temperature
+
+
+@layer
+def likeliest_alone() -> Callable:
+    """Keep the largest logit, and make all others minus infinity."""
+    return lambda logits: logits.masked_fill(logits < logits.max(), -torch.inf)

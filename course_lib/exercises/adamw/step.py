@@ -7,7 +7,7 @@ from course_lib.optimizers import adamw_step
 
 exercise = Exercise(
     reference=adamw_step,
-    lesson="10",
+    lesson="10_optimizers",
     title="One step of AdamW",
     minutes=8,
     difficulty=2,

@@ -1,0 +1,247 @@
+"""Lesson 10's pictures: what models write, what they are asked, and where one beats another."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.patches import Rectangle
+
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import SMALL, Diagram, Role
+
+BLUE, ORANGE, GREEN = plots.COLOURS[:3]
+LINE, LINES = 40, 8  # of a text in a picture: characters, and how many lines
+NATS = "nats a character, held out"
+
+
+def _wrapped(text: str) -> list[str]:
+    """Return the first lines of a text, none longer than LINE; one that goes on is indented."""
+    rows = []
+    for line in text.strip("\n").splitlines():
+        rows += textwrap.wrap(line, LINE, subsequent_indent="  ") or [""]
+    return rows[:LINES]
+
+
+def texts(written: Mapping[str, str], title: str) -> None:
+    """Show the beginnings of texts, each below its name, two in a row."""
+    names = list(written)
+    rows = -(-len(names) // 2)
+    figure, panels = plots.panels(title, names, size=(8.4, 0.4 + 1.75 * rows), rows=rows)
+    for ax, (name, text) in zip(panels, written.items(), strict=True):
+        ax.set_axis_off()
+        ax.set_title(name, size="small", weight="bold", color=BLUE, pad=4)
+        for i, row in enumerate(_wrapped(text)):
+            y = 0.97 - i / LINES
+            look = {"family": "monospace", "size": 8.5, "va": "top", "parse_math": False}
+            ax.text(0, y, row, transform=ax.transAxes, **look)
+    said = " ".join(f"{name}: “{' / '.join(_wrapped(x))}”." for name, x in written.items())
+    plots.show(figure, f"{len(names)} texts. {said}")
+
+
+def two_samples(figures: Mapping[str, Any]) -> None:
+    """Show what a Transformer and a table of counts wrote, and do not say which is which.
+
+    `figures` are those of research/results/language_model.json.
+    """
+    samples = {"A": figures["weights"]["sample"], "B": figures["counting"]["kneser_ney"]["sample"]}
+    texts(samples, "One was written by a table of counts, one by a Transformer")
+
+
+def shifted(text: str) -> None:
+    """Show inputs and targets of a language model as two aligned rows."""
+    diagram = Diagram()
+    marked = text.replace(" ", "␣")
+    for i, (source, target) in enumerate(pairwise(marked)):
+        x = 1.9 * i + 2.6
+        bottom = diagram.box(source, (x, 0), "stream", size=(1.1, 0.8))
+        diagram.arrow(bottom, (x, 1.1))
+        diagram.arrow((x, 2.1), (x, 2.6))
+        diagram.box(target, (x, 3.0), "value", size=(1.1, 0.8))
+    wide = 1.9 * (len(text) - 2)
+    model = "language model, causal: position $i$ sees inputs 1 to $i$"
+    diagram.box(model, (2.6 + wide / 2, 1.6), "query", size=(wide + 1.8, 1.0))
+    diagram.text("inputs", (1.4, 0), size=SMALL, align="right")
+    diagram.text("targets", (1.4, 3.0), size=SMALL, align="right")
+    diagram.show(
+        f"Two aligned rows. Inputs {', '.join(marked[:-1])}; targets {', '.join(marked[1:])}: each "
+        "target is the input one place further right. Between them is the model, in which position "
+        "i sees inputs 1 to i."
+    )
+
+
+def pieces(cut: Mapping[str, Sequence[str]], title: str) -> None:
+    """Show one text cut into tokens in several ways, a row each, and how many there are."""
+    longest = max(len("".join(tokens)) for tokens in cut.values())
+    figure, ax = plots.axes(title, "", "", size=(8, 0.9 + 0.4 * len(cut)))
+    for row, (name, tokens) in enumerate(cut.items()):
+        x = 0
+        for i, token in enumerate(tokens):
+            low = (x, -row - 0.4)
+            ax.add_patch(Rectangle(low, len(token), 0.8, facecolor=plots.PALE[i % 2], ec="0.6"))
+            for j, letter in enumerate(token.replace("\n", "↵").replace(" ", "␣")):
+                ax.text(x + j + 0.5, -row, letter, ha="center", va="center", family="monospace")
+            x += len(token)
+        ax.text(-0.6, -row, name, ha="right", va="center")
+        ax.text(x + 0.6, -row, f"{len(tokens)} tokens", va="center")
+    widest = max(map(len, cut))
+    ax.set(xlim=(-0.75 * widest - 1, longest + 7), ylim=(-len(cut) + 0.4, 0.6))
+    ax.set_axis_off()
+    said = "; ".join(f"{name}: {len(x)} tokens, {' | '.join(x)}" for name, x in cut.items())
+    plots.show(figure, f"One text cut into tokens. {said}.".replace("\n", "↵"))
+
+
+def counted(losses: Mapping[str, Mapping[int, float]]) -> None:
+    """Show the held-out loss of each way to count, by characters of context."""
+    title = "Counting is best with four to six characters of context"
+    figure, ax = plots.axes(title, "characters of context", NATS)
+    said = []
+    for (name, by_length), colour in zip(losses.items(), plots.COLOURS, strict=False):
+        ax.plot(by_length.keys(), by_length.values(), "o-", color=colour)
+        last, best = max(by_length), min(by_length, key=by_length.__getitem__)
+        ax.text(last + 0.15, by_length[last], name, color=colour, va="center")
+        ax.plot(best, by_length[best], "o", markersize=11, fillstyle="none", color=colour)
+        said.append(f"{name} is lowest at {best} with {by_length[best]:.3f}")
+    ax.set(xlim=(0.8, last + 1.8), xticks=list(by_length))
+    lengths = f"{min(by_length)} to {max(by_length)}"
+    plots.show(figure, f"Held-out loss against {lengths} characters of context. {'; '.join(said)}.")
+
+
+def model() -> None:
+    """Show the language model from token ids to logits, its one table used at both ends."""
+    diagram, shape = Diagram(), r"$n \times d$"
+    parts: tuple[tuple[str, Role], ...] = (
+        ("look up in $E$", "stream"),
+        ("add positions", "position"),
+        ("x + attention(norm(x)), masked", "query"),
+        ("x + feed-forward(norm(x))", "network"),
+        ("norm", "norm"),
+        ("times $E^T$", "value"),
+    )
+    boxes = [
+        diagram.box(name, (4.6, 1.25 * i), role, size=(5.6, 0.7))
+        for i, (name, role) in enumerate(parts)
+    ]
+    for lower, upper in pairwise(boxes):
+        diagram.arrow(lower, upper)
+        diagram.text(shape, (4.8, (lower.at[1] + upper.at[1]) / 2), size=SMALL, align="left")
+    diagram.arrow((4.6, -0.95), boxes[0])
+    diagram.text("$n$ token ids", (4.6, -1.2), size=SMALL)
+    diagram.arrow(boxes[-1], (4.6, 7.2))
+    diagram.text(r"logits of each next token, $n \times V$", (4.6, 7.45), size=SMALL)
+    diagram.frame("× N", (4.6, 3.125), (6.2, 2.15))
+    matrix = diagram.matrix("", (7, 4), (9.9, 3.2), "stream")
+    diagram.text("one table\n$E$: $V \\times d$", (10.8, 3.2), size=SMALL, align="left")
+    diagram.arrow(matrix, boxes[0], via=[(9.9, 0)], role="stream")
+    diagram.arrow(matrix, boxes[-1], via=[(9.9, 6.25)], role="stream")
+    diagram.show(
+        "The language model, from below: n token ids are looked up in the table E, n by d; "
+        "positions are added; N blocks, each adding attention of the norm and a feed-forward "
+        "network of the norm; a last norm; and a product with the same table E transposed, which "
+        "gives n by V logits."
+    )
+
+
+def training(losses: Sequence[float], lines: Mapping[str, float], title: str) -> None:
+    """Show a training's loss by step, a mean of ten, between lines at held-out losses."""
+    figure, ax = plots.axes(title, "step", "nats a character", size=(6.8, 4.0))
+    steps = range(0, len(losses) - 9, 10)
+    curve = [sum(losses[i : i + 10]) / 10 for i in steps]
+    ax.plot([i + 5 for i in steps], curve, color="0.6")
+    ax.text(len(losses) / 20, curve[0], "training loss, mean of 10 steps", color="0.4", va="bottom")
+    for (name, height), colour in zip(lines.items(), plots.COLOURS, strict=False):
+        ax.axhline(height, color=colour, linewidth=1, linestyle="--")
+        look = {"color": colour, "va": "center", "size": "small"}
+        ax.text(1.01 * len(losses), height, f"{name} {height:.2f}", **look)
+    ax.set(xlim=(0, len(losses)), ylim=(1.3, None))
+    said = ", ".join(f"{name} {height:.2f}" for name, height in lines.items())
+    plots.show(
+        figure,
+        f"The training loss, a mean of ten steps, falls from {curve[0]:.1f} to {curve[-1]:.1f} in "
+        f"{len(losses)} steps. Dashed lines are held-out losses: {said}.",
+    )
+
+
+def line_ends(text: str, chances: Mapping[str, Sequence[float]], title: str) -> None:
+    """Show for each character of a text how probable each model finds that a line ends there.
+
+    `chances` are those that the character is a line break.
+    """
+    figure, ax = plots.axes(title, "", "probability that the line ends", size=(9.6, 3.2))
+    places = range(len(text))
+    for (name, each), colour in zip(chances.items(), (ORANGE, BLUE, GREEN), strict=False):
+        ax.plot(places, each, color=colour, linewidth=1.4, marker=".", markersize=4, label=name)
+    ends = [i for i, letter in enumerate(text) if letter == "\n"]
+    for i in ends:
+        ax.axvspan(i - 0.5, i + 0.5, color=plots.PALE[3])
+    ax.set_xticks(places, text.replace("\n", "↵"), family="monospace", size=7.5)
+    ax.tick_params(length=0)
+    ax.set(xlim=(-0.6, len(text) - 0.4), ylim=(0, None))
+    ax.legend(loc="upper left")
+    at_ends = "; ".join(
+        f"{name} {', '.join(f'{each[i]:.2f}' for i in ends)}" for name, each in chances.items()
+    )
+    plots.show(
+        figure,
+        f"The text “{text}” with the probability that each model gives a line break at each "
+        f"character. Where lines do end: {at_ends}.".replace("\n", " / "),
+    )
+
+
+def by_context(curves: Mapping[str, Mapping[int, float]], table: float, title: str) -> None:
+    """Show what line ends cost each model by how many characters it can read, and the table."""
+    label = "characters to read: 1, 2–3, 4–7, ..."
+    figure, ax = plots.axes(title, label, "nats a line end, held out", size=(6.8, 3.8))
+    said = [f"the table {table:.2f}"]
+    ax.axhline(table, color=ORANGE, linestyle="--", linewidth=1)
+    for (name, losses), colour in zip(curves.items(), (BLUE, GREEN), strict=True):
+        ax.plot(losses.keys(), losses.values(), ".-", color=colour)
+        last = max(losses)
+        ax.text(1.1 * last, losses[last], name, color=colour, va="center")
+        said.append(f"{name} " + ", ".join(f"{loss:.2f} from {k}" for k, loss in losses.items()))
+    starts = sorted({k for losses in curves.values() for k in losses})
+    ax.text(1.1 * starts[-1], table, "the table", color=ORANGE, va="bottom")
+    ax.set_xscale("log", base=2)
+    ax.set(xticks=starts, xticklabels=starts, xlim=(0.9, 5 * starts[-1]), ylim=(0, None))
+    plots.show(figure, f"Nats a line end by characters that can be read. {'; '.join(said)}.")
+
+
+def ladder(figures: Mapping[str, Any], title: str) -> None:
+    """Show the held-out loss of each run of a ladder of settings, and what counting has.
+
+    `figures` are those of research/results/language_model.json.
+    """
+    rungs = {name: x for name, x in figures["rungs"].items() if x["runs"]}
+    losses = {x["title"]: [run["loss"] for run in x["runs"].values()] for x in rungs.values()}
+    means = {name: sum(runs) / len(runs) for name, runs in losses.items()}
+    bar = figures["counting"]["kneser_ney"]["loss"]
+    figure, ax = plots.axes(title, NATS, "", size=(8, 4.2))
+    paper = {"bbox": {"color": plots.CARD, "pad": 1}}  # no line runs through a number
+    for y, (name, runs) in enumerate(losses.items()):
+        ax.scatter(runs, [-y] * len(runs), color=BLUE, s=24, zorder=3)
+        ax.text(max(runs) + 0.003, -y, f"{means[name]:.3f}", va="center", size="small", **paper)
+    ax.axvline(bar, ymax=0.9, color=ORANGE, linestyle="--", linewidth=1)
+    ax.text(bar, 0.7, f"counting, {bar:.3f}", color=ORANGE, size="small", ha="center")
+    ax.set_yticks([-y for y in range(len(losses))], list(losses))
+    ax.set(ylim=(-len(losses) + 0.4, 1.3))
+    ax.margins(x=0.1)
+    said = ", ".join(f"{name} {mean:.3f}" for name, mean in means.items())
+    plots.show(figure, f"Held-out loss of each rung, means: {said}; counting {bar:.3f}.")
+
+
+def swept(losses: Mapping[str, Mapping[str, float]], title: str) -> None:
+    """Show the held-out loss of each optimizer by its learning rate."""
+    figure, ax = plots.axes(title, "learning rate", NATS, size=(6.4, 3.2))
+    said = []
+    for (name, by_rate), colour in zip(losses.items(), (ORANGE, BLUE), strict=True):
+        rates = [float(rate) for rate in by_rate]
+        ax.plot(rates, by_rate.values(), "o-", color=colour)
+        ax.text(1.1 * rates[-1], [*by_rate.values()][-1], name, color=colour, va="center")
+        each = ", ".join(f"{loss:.3f} at {rate}" for rate, loss in by_rate.items())
+        said.append(f"{name}: {each}")
+    every = sorted({float(rate) for by_rate in losses.values() for rate in by_rate})
+    ax.set_xscale("log")
+    ax.set_xticks(every, [f"{rate:g}" for rate in every], rotation=60)
+    ax.minorticks_off()
+    ax.set(xlim=(every[0] / 1.3, every[-1] * 2))
+    plots.show(figure, f"Held-out loss by learning rate. {'; '.join(said)}.")
