@@ -429,7 +429,7 @@ merged = mine("lora/merge")
 guess = None  # percent
 
 # %%
-from course_lib.pretrained.quantised import as_q4_1, step
+from course_lib.pretrained.quantised import as_q4_1
 
 ways = {
     "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
@@ -437,12 +437,18 @@ ways = {
     "merge nothing": lambda w, a, b: merged(w, a.half().float(), b.half().float(), 16),
 }
 
+# %% tags=["once", "hide-input"]
+from course_lib.pretrained.quantised import step
+
+trained = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
+pairs = [(x.linear.weight, merged(x.linear.weight, x.a, x.b, 16)) for x in trained]
+small = torch.cat([((new - old).abs() < step(old) / 2).flatten() for old, new in pairs])
+print(f"{small.float().mean():.1%} of the changes are smaller than half a step")
+del pairs, small
+
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
 parts = [(x.linear.weight, x.a.detach(), x.b.detach().clone()) for x in layers]
-small = [(merged(w, a, b, 16) - w).abs() < step(w) / 2 for w, a, b in parts]
-share = torch.cat([x.flatten() for x in small]).float().mean()
-print(f"{share:.1%} of the changes are smaller than half a step")
 for name, way in ways.items():
     for layer, (weight, a, b) in zip(layers, parts):
         layer.b.detach().zero_()  # the change is in the weight now
@@ -452,9 +458,8 @@ for name, way in ways.items():
 reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
-# The first leaves nothing. Almost every change is smaller than half a step of the file, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
-
-# %% [markdown]
+# The first leaves nothing. Almost every change is smaller than half a step of the file, as printed above, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
+#
 # ## Break it
 #
 # Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?

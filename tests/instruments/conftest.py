@@ -3,6 +3,13 @@ import pytest
 from course_lib.instruments import plots
 
 
+@pytest.fixture(autouse=True)
+def closed():
+    """Close what a test has drawn and not shown."""
+    yield
+    plots.plt.close("all")
+
+
 @pytest.fixture
 def displayed(monkeypatch):
     """Draw, and return the one thing that is displayed."""
