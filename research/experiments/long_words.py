@@ -25,11 +25,7 @@ JOINED, MOST = 50_000, 36  # joined words to train on, and their letters at most
 PIECE, PIECES = 7, range(2, 6)  # letters of the words that are joined for the test, and how many
 WORDS, FEW = 200, 5  # of each length, at most; of fewer, none is read
 LENGTHS = (4, 6, 8, 10, 12, 14, 16, 18, 20)
-CHANGED = (6, 10, 14, 18)  # letters of the words in which single letters are changed
 LONGEST = "supercalifragilisticexpialidocious"
-SOUNDS = (  # the first 15 as the dictionary has them, the others by us
-    "S UW2 P ER0 K AE2 L AH0 F R AE1 JH AH0 L IH2 S T IH0 K EH2 K S P IY0 AE2 L AH0 D OW1 SH AH0 S"
-)
 
 # what a reader is trained on, and the arguments of its class
 READERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,7 +38,7 @@ READERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def measure() -> dict:
-    """Return what each reader writes at each length, and which changes g2p-en does not hear."""
+    """Return what each reader writes at each length."""
     model = g2p.load()
     runs: dict[str, list[dict]] = {name: [] for name in READERS}
     for seed in SEEDS:
@@ -50,18 +46,12 @@ def measure() -> dict:
             runs[name].append(reader(name, seed))
     letters = [len(word) for word, _ in spelling.pairs()]
     sounds = [len(sounds) for _, sounds in spelling.pairs()]
-    words = {length: dict(_some(spelling.pairs(), length, 20, seed=0)) for length in CHANGED}
-    words[len(LONGEST)] = {LONGEST: ()}
-    words[max(PIECES) * PIECE] = dict(joined_words(spelling.pairs())[-1][:20])
     return {
         "letters": [letters.count(n) for n in range(max(letters) + 1)],
         "sounds": [sounds.count(n) for n in range(max(sounds) + 1)],
         "budget": BUDGET,
         "g2p": read(model, spelling.pairs()),
         "readers": runs,
-        "unheard": {
-            str(length): [unheard(model, word) for word in of] for length, of in words.items()
-        },
     }
 
 
@@ -76,13 +66,6 @@ def table(figures: dict) -> list[str]:
                     for row in run[kind]
                 )
                 lines.append(f"{name:26}{seed} {kind:10} {shown}")
-    for length, words in figures["unheard"].items():
-        same, count = map(sum, zip(*words, strict=True))
-        shares = [one / of for one, of in words]
-        lines.append(
-            f"{length:>3} letters: {same / count:.1%} of {count} changes unheard; "
-            f"by word {min(shares):.1%} to {max(shares):.1%}"
-        )
     return lines
 
 
@@ -126,22 +109,6 @@ def joined_words(pairs: Sequence[Pair]) -> list[list[Pair]]:
     """Join so many words of PIECE letters as PIECES says, WORDS times each."""
     pieces, draw = _some(pairs, PIECE, 10 * WORDS, seed=0), random.Random(0)
     return [[_join(draw.sample(pieces, count)) for _ in range(WORDS)] for count in PIECES]
-
-
-def unheard(model: Seq2Seq, word: str) -> tuple[int, int]:
-    """Count the changes of a letter in the middle that leave every sound the same, and all changes.
-
-    The middle of a word is what letters 11 to 30 are of one with 34.
-    """
-    [own] = spelling.pronounce(model, [word])
-    places = [i for i in range(len(word)) if 10 / 34 <= (i + 0.5) / len(word) < 30 / 34]
-    others = [
-        word[:i] + letter + word[i + 1 :]
-        for i in places
-        for letter in spelling.LETTERS.symbols[3:]
-        if letter != word[i]
-    ]
-    return spelling.pronounce(model, others).count(own), len(others)
 
 
 def errors(written: Sequence[str], wanted: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Lesson 01: the gradient against distance, and what a letter does to the one vector."""
+"""Lesson 01: the gradient against distance, before training and after it."""
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,6 @@ SEEDS = (0, 1, 2)
 D = 64  # size of word and state, where gradients are measured at the beginning
 FARTHEST = 50  # words back
 WORD = 14  # letters of the words that g2p-en reads, where its gradients are measured
-LONG = (14, 18)  # letters of the words in which each letter's influence is measured
 
 # Jozefowicz et al. 2015: an LSTM that begins with 1 added to the bias of its forget gate
 REMEMBERING = "LSTM, forget + 1"
@@ -36,14 +35,13 @@ CELLS = {
 
 
 def measure() -> dict:
-    """Return gradients by distance, and the influence of each letter on the context."""
+    """Return gradients by distance, of untrained cells and in g2p-en."""
     model = g2p.load()
     return {
         "gradient": {kind: [untrained_gradient(kind, seed) for seed in SEEDS] for kind in CELLS},
         "gradient_g2p": word_gradient(model),
         # the same encoder as it was before training, but for torch's random numbers
         "gradient_g2p_untrained": [word_gradient(untrained(seed)) for seed in SEEDS],
-        "influence": {str(length): mean_influence(model, length) for length in LONG},
     }
 
 
@@ -60,8 +58,6 @@ def table(figures: dict) -> list[str]:
     for name, norms in words.items():
         shown = "".join(f"{norms[k]:9.1e}" for k in distances if k < len(norms))
         lines.append(f"{name:25}{shown}")
-    for length, moved in figures["influence"].items():
-        lines.append(f"influence, {length} letters " + "".join(f"{x:6.2f}" for x in moved))
     return lines
 
 
@@ -102,25 +98,6 @@ def word_gradient(model: Seq2Seq) -> list[float]:
         states = model.encoder.rightward(xs[None], xs.new_zeros(1, model.encoder.d_reader))
         norms.append(_norms(states[0, -1], xs))
     return torch.tensor(norms).mean(dim=0).tolist()
-
-
-@torch.no_grad()
-def mean_influence(model: Seq2Seq, length: int) -> list[float]:
-    """Return how far another letter at each place moves the context, relative to its norm.
-
-    The mean over the other 25 letters and over the dictionary's words of this length.
-    """
-    words = sorted({word for word, _ in spelling.pairs() if len(word) == length and word.isalpha()})
-    letters, moved = spelling.LETTERS.symbols[3:], []
-    for word in words[:: -(-len(words) // 80)]:
-        _, own = model.encoder(spelling.encode_words([word]))
-        row = []
-        for i, letter in enumerate(word):
-            others = [word[:i] + other + word[i + 1 :] for other in letters if other != letter]
-            _, contexts = model.encoder(spelling.encode_words(others))
-            row.append(((contexts - own).norm(dim=-1) / own.norm()).mean().item())
-        moved.append(row)
-    return torch.tensor(moved).mean(dim=0).tolist()
 
 
 def _norms(last: Tensor, xs: Tensor) -> list[float]:

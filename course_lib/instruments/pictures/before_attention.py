@@ -1,0 +1,277 @@
+"""Lesson 01's pictures: a long word, cells, two loops, gradients, lengths, and who waits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from course_lib.instruments import drawings, plots
+from course_lib.instruments.drawings import SMALL, Diagram
+
+Kind = Literal["RNN", "window of three", "attention"]
+State = plots.Place  # token and layer, both from 0; layer 0 is the tokens
+
+# each sound of the long word and its letters: up to SH as the dictionary has parts of it
+SPELLED = (
+    "S:s UW2:u P:p ER0:er K:c AE2:a L:l AH0:i F:f R:r AE1:a JH:g AH0:i L:l IH2:i S:s "
+    "T:t IH0:i K:c EH2:e K:x S: P:p IY0:i AE2:a L:l AH0:i D:d OW1:o SH:ci AH0:ou S:s"
+)
+WANTED, LETTERS = zip(*(pair.split(":") for pair in SPELLED.split()), strict=True)
+BLUE, ORANGE, GREEN = plots.COLOURS[:3]
+
+
+def course_map() -> None:
+    """Show the map of the course with its two ends lit."""
+    drawings.transformer(
+        {"embedding", "linear, softmax"},
+        "The Transformer of 2017 with its two ends lit: the embeddings at the bottom and the "
+        "linear layer with softmax at the top. The attention, feed-forward and norm layers between "
+        "them are grey: they come in later lessons.",
+    )
+
+
+def long_word(heard: Sequence[str]) -> None:
+    """Show a long word in two lines: its letters, the sounds wanted, and those that came."""
+    title = "One long word, read by a trained network: at the sixth sound it is lost"
+    figure, ax = plots.axes(title, "", "", size=(8, 3.1))
+    half = len(WANTED) // 2
+    right = next(i for i, sound in enumerate(WANTED) if [*heard[i : i + 1]] != [sound])
+    for i, (letters, wanted) in enumerate(zip(LETTERS, WANTED, strict=True)):
+        x, y = i % half, -3.6 * (i // half)
+        ax.text(x, y + 0.85, letters, ha="center", va="center", weight="bold")
+        came = heard[i] if i < len(heard) else ""
+        rows = ((y, wanted, "0.35"), (y - 1, came, BLUE if i < right else ORANGE))
+        for row, sound, colour in rows:
+            place = (x - 0.46, row - 0.4)
+            look: dict[str, Any] = {"facecolor": plots.CARD, "edgecolor": "0.75", "hatch": "////"}
+            if sound:
+                look = {"facecolor": colour}
+            ax.add_patch(Rectangle(place, 0.92, 0.8, linewidth=0, **look))
+            ax.text(x, row, sound, ha="center", va="center", color="white", size="small")
+    for name, y in (("wanted", 0), ("heard", -1), ("wanted", -3.6), ("heard", -4.6)):
+        ax.text(-0.7, y, name, ha="right", va="center", size="small")
+    ax.set(xlim=(-2.2, half - 0.4), ylim=(-5.2, 1.4))
+    ax.set_axis_off()
+    plots.show(
+        figure,
+        f"The word {''.join(LETTERS)} with the sounds that are wanted and those that a network "
+        f"says, in two lines. Wanted: {' '.join(WANTED)}. Heard: {' '.join(heard)}. The first "
+        f"{right} sounds are right; it says {len(heard)} of {len(WANTED)}, and then nothing.",
+    )
+
+
+def one_step() -> None:
+    """Show one step of a recurrent network, with the sizes of its vectors."""
+    diagram = Diagram()
+    old = diagram.box("$h_{t-1}$", (0, 1.8), "key", size=(1.3, 0.9))
+    token = diagram.box("$x_t$", (0, 0), "stream", size=(1.3, 0.9))
+    recurrent = diagram.box("$W_h$", (3.2, 1.8), "network", size=(1.2, 0.9))
+    entering = diagram.box("$W_x$", (3.2, 0), "network", size=(1.2, 0.9))
+    total = diagram.box("sum, + b", (5.9, 1.8), size=(1.7, 0.9))
+    squash = diagram.box("tanh", (8.3, 1.8), size=(1.3, 0.9))
+    new = diagram.box("$h_t$", (11.2, 1.8), "key", size=(1.3, 0.9))
+    diagram.arrow(old, recurrent, "$d_h$", role="key")
+    diagram.arrow(token, entering, "$d_{in}$", role="stream")
+    diagram.arrow(recurrent, total, "$d_h$")
+    diagram.arrow(entering, total, "$d_h$", leave="E")
+    diagram.arrow(total, squash)
+    diagram.arrow(squash, new, "$d_h$", role="key")
+    diagram.show(
+        "One step of a recurrent network. The old state, d_h numbers, is multiplied by W_h, and "
+        "the token, d_in numbers, by W_x. Both results have d_h numbers; they are added with the "
+        "bias b, and the tanh of the sum is the new state, d_h numbers."
+    )
+
+
+def two_loops() -> None:
+    """Show an encoder that reads *cat* and a decoder that writes its sounds, joined by c."""
+    diagram, small, letters = Diagram(), (1.1, 0.8), "cat"
+    states = [diagram.box(f"$h_{j}$", (1.6 * j, 1.6), "key", size=small) for j in (1, 2, 3)]
+    writes = [diagram.box(f"$s_{i}$", (6.2 + 2 * i, 1.6), "query", size=small) for i in (1, 2, 3)]
+    for state, letter in zip(states, letters, strict=True):
+        diagram.arrow(diagram.box(letter, (state.at[0], 0), "stream", size=(0.8, 0.7)), state)
+    sounds, above = ["start", "K", "AE1", "T"], None
+    for state, read, written in zip(writes, sounds[:-1], sounds[1:], strict=True):
+        x = state.at[0]
+        below = diagram.box(read, (x, 0), "stream", size=(1.2, 0.7))
+        diagram.arrow(below, state)
+        if above:
+            corners = [(x - 1, above.at[1]), (x - 1, 0)]
+            diagram.arrow(above, below, via=corners, role="stream")
+        above = diagram.box(written, (x, 3.6), size=(1.2, 0.7))
+        diagram.arrow(state, above)
+    for row in (states, writes):
+        diagram.arrow(row[0], row[1], role="key" if row is states else "query")
+        diagram.arrow(row[1], row[2], role="key" if row is states else "query")
+    c = diagram.box("$c$", (6.4, 1.6), "value", size=(0.8, 0.8))
+    diagram.arrow(states[-1], c, role="key")
+    diagram.arrow(c, writes[0], role="value")
+    diagram.text("encoder", (3.2, -0.8), size=SMALL)
+    diagram.text("decoder", (10.2, -0.8), size=SMALL)
+    diagram.show(
+        "An encoder reads c, a, t into three states h1, h2, h3. The last one becomes the context "
+        "c, the only arrow from the encoder to the decoder. The decoder's states s1, s2, s3 write "
+        "K, AE1, T. An arrow leads from each written sound back to the input of the next step."
+    )
+
+
+def gates() -> None:
+    """Show a gated recurrent unit."""
+    diagram = Diagram()
+    old = diagram.box("$h_{t-1}$", (0, 4.2), "key", size=(1.3, 0.9))
+    token = diagram.box("$x_t$", (0, 0), "stream", size=(1.3, 0.9))
+    reset = diagram.box(r"$r_t = \sigma(x_t, h_{t-1})$", (3.7, 1.6), "weights", size=(2.5, 0.9))
+    times = diagram.box(r"$\odot$", (3.7, 3.0), size=(0.7, 0.7))
+    propose = diagram.box(r"$n_t = \tanh(\cdot)$", (6.6, 1.6), "network", size=(2.3, 0.9))
+    update = diagram.box(r"$z_t = \sigma(x_t, h_{t-1})$", (9.8, 1.6), "weights", size=(2.5, 0.9))
+    mixed = r"$(1-z_t) \odot n_t + z_t \odot h_{t-1}$"
+    mix = diagram.box(mixed, (8.6, 4.2), size=(4.3, 1))
+    new = diagram.box("$h_t$", (11.8, 4.2), "key", size=(0.9, 0.9))
+    diagram.arrow(old, mix, "kept where z is near 1", role="key")
+    diagram.arrow(mix, new, role="key")
+    for gate in (reset, propose, update):
+        diagram.arrow(token, gate, leave="E", role="stream")
+    diagram.arrow((1.3, 4.2), (3.35, 3.0), "$W_{hn}$", via=[(1.3, 3.0)], role="key")
+    diagram.arrow(reset, times, role="weights")
+    diagram.arrow((4.05, 3.0), (6.6, 2.05), via=[(6.6, 3.0)], role="key")
+    diagram.arrow((7.75, 1.6), (8.1, 3.7), via=[(8.1, 1.6)], role="network")
+    diagram.arrow(update, (9.8, 3.7), role="weights")
+    diagram.show(
+        "A gated recurrent unit. The token goes into the reset gate r, the candidate n and the "
+        "update gate z; both gates are functions of the token and the old state. Where r is near "
+        "0, the old state's part of the candidate is blocked. The new state is (1 - z) times n "
+        "plus z times the old state: where z is near 1, the old state passes along the top."
+    )
+
+
+def gradients(untrained: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> None:
+    """Show the gradient of the last state by the token k back, before and after training.
+
+    Each is relative to k = 0; a name has one colour.
+    """
+    title = "In an RNN the gradient dies with distance; through trained gates it lives"
+    labels = "tokens back", "gradient of the last state,\nrelative to the last token's"
+    figure, ax = plots.axes(title, *labels, size=(7, 3.9))
+    said = []
+    for norms, style, when in ((untrained, "--", "untrained"), (trained, "-", "trained")):
+        for (name, norm), colour in zip(norms.items(), plots.COLOURS, strict=False):
+            relative = (norm / norm[0]).tolist()
+            ax.semilogy(relative, style, color=colour)
+            text = f"{name}, {when}"
+            last = len(relative) - 1
+            ax.text(last + 0.4, relative[-1], text, color=colour, va="center", size="small")
+            said.append(f"{text}, {last} back: {relative[-1]:.0e}")
+    farthest = len(next(iter(untrained.values()))) - 1
+    ax.set(xlim=(0, 1.32 * farthest), xticks=range(0, farthest + 1, 5))
+    plots.show(
+        figure,
+        "Gradient of the last state by the token k steps back, relative to k = 0, on a logarithmic "
+        f"axis. {'; '.join(said)}.",
+    )
+
+
+def by_length(lengths: Sequence[int], shares: Mapping[str, Sequence[float]], title: str) -> None:
+    """Show the share of words with all sounds right, for words of each number of letters."""
+    labels = "letters in the word", "share of words all right"
+    figure, ax = plots.axes(title, *labels, size=(6.6, 3.4))
+    for (name, share), colour in zip(shares.items(), plots.COLOURS, strict=False):
+        ax.plot(lengths, share, "o-", color=colour, markersize=4, label=name)
+    ax.set(ylim=(0, 1), xticks=lengths)
+    ax.legend()
+    said = "; ".join(f"{name}: {' '.join(f'{x:.2f}' for x in of)}" for name, of in shares.items())
+    plots.show(
+        figure,
+        f"Share of words with all sounds right, at {lengths[0]} to {lengths[-1]} letters. {said}.",
+    )
+
+
+def squeezed(figures: Mapping[str, Any]) -> None:
+    """Show what is read through a context of 256, 64 or 16 numbers: research's `bottleneck`."""
+    shares = {}
+    for width in (256, 64, 16):
+        runs = [run["accuracy"] for run in figures["runs"][f"256 through {width}"]["1500"]]
+        shares[f"c of {width}"] = torch.tensor(runs).mean(0).tolist()
+    title = "A context of 64 numbers is as good as one of 256; one of 16 is not"
+    by_length(figures["lengths"], shares, title)
+
+
+def where_training_ended(figures: Mapping[str, Any]) -> None:
+    """Show how many sounds networks write for words of each length: research's `long_words`."""
+    title = "A network stops where its training words stopped"
+    names = ["g2p-en", "three small networks, by what they were trained on"]
+    figure, axes = plots.panels(title, names, size=(9, 4))
+    counts = torch.tensor(figures["letters"]) / max(figures["letters"])
+    readers = {"g2p-en": [figures["g2p"]], **figures["readers"]}
+    ends = []
+    shown = {"g2p-en": 0, "at most 8 letters": 1, "all": 0, "all and joined": 2}
+    for name, colour in shown.items():
+        ax, runs = axes[name != "g2p-en"], readers[name]
+        for kind, style in (("dictionary", "o-"), ("joined", "s--")):
+            at = [row["letters"] for row in runs[0][kind]]
+            written = torch.tensor([[row["written"] for row in run[kind]] for run in runs]).mean(0)
+            ax.plot(at, written.tolist(), style, color=plots.COLOURS[colour], markersize=4)
+        end = written[-1].item()
+        ax.text(35.7, end, name, color=plots.COLOURS[colour], va="center", size="small")
+        ends.append(f"{name} {end:.0f}")
+    for ax, name in zip(axes, ("g2p-en", "all"), strict=True):
+        ax.bar(range(len(counts)), (10 * counts).tolist(), color="0.85", width=1)
+        for kind in ("dictionary", "joined"):
+            rows = readers[name][0][kind]
+            at, wanted = [x["letters"] for x in rows], [x["wanted"] for x in rows]
+            ax.plot(at, wanted, ".", color="0.3")
+        ax.text(26, 25.5, "wanted", color="0.3", size="small", ha="right")
+        ax.text(13, 3, "dictionary words\nof each length", color="0.4", size="small")
+        ax.set(xlim=(0, 50), ylim=(0, 34), xlabel="letters in the word", xticks=range(0, 36, 7))
+    axes[0].plot([34, 34], [len(figures["g2p"]["heard"]), len(WANTED)], "*", color="black", ms=9)
+    axes[0].text(35.7, len(WANTED), "the long word", va="center", size="small")
+    axes[0].set_ylabel("sounds, on average")
+    plots.show(
+        figure,
+        "Sounds written against letters, and grey bars for how many dictionary words have each "
+        "length: most have 5 to 9 letters. Left g2p-en, right three small networks. Each writes as "
+        "many sounds as wanted up to the lengths that it was trained on, and then flattens. For "
+        f"joined words of 35 letters, {wanted[-1]:.0f} sounds are wanted; written: "
+        f"{', '.join(ends)}. A star marks the long word.",
+    )
+
+
+def needed(kind: Kind, state: State, n: int) -> list[State]:
+    """List the states that a state is computed from, in layers over n tokens."""
+    i, layer = state
+    if kind == "RNN":
+        before = [(i - 1, layer)] if i > 0 else []
+        return [(i, layer - 1), *before]
+    reach = 1 if kind == "window of three" else n
+    return [(j, layer - 1) for j in range(n) if abs(i - j) <= reach]
+
+
+def ready(kind: Kind, n: int = 8, layers: int = 2) -> dict[State, int]:
+    """Number each state by the earliest step at which it can be ready; tokens are there at 0."""
+    steps: dict[State, int] = {(i, 0): 0 for i in range(n)}
+    for layer in range(1, layers + 1):
+        for i in range(n):
+            steps[i, layer] = 1 + max(steps[x] for x in needed(kind, (i, layer), n))
+    return steps
+
+
+def numbered() -> None:
+    """Show two layers over eight tokens, each state numbered by the step at which it is ready."""
+    title = "Two layers: an RNN's last state is ready at step 9, the others' at step 2"
+    kinds = get_args(Kind)
+    names = [*kinds[:2], "attention (arrows into one state of each layer)"]
+    figure, axes = plots.panels(title, names, size=(8.4, 6.4), rows=3)
+    tokens = dict.fromkeys(((i, 0) for i in range(8)), plots.PALE[3])
+    for ax, kind in zip(axes, kinds, strict=True):
+        steps = ready(kind)
+        shown = [x for x in steps if x[1] and (kind != "attention" or x[0] == 3)]
+        arrows = [(start, state) for state in shown for start in needed(kind, state, 8)]
+        last = [state for state in steps if steps[state] == max(steps.values())]
+        plots.graph(ax, steps, arrows, tokens | dict.fromkeys(last, plots.PALE[1]))
+    plots.show(
+        figure,
+        "Two layers of eight states over eight tokens, each numbered by the step at which it is "
+        "ready. In the RNN the first layer has 1 to 8 and the second 2 to 9; in windows and in "
+        "attention the first layer has 1 everywhere, the second 2.",
+    )

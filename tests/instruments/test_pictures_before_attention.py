@@ -1,0 +1,66 @@
+"""Lesson 01's pictures say in words what they show."""
+
+import pytest
+import torch
+
+from course_lib.instruments import plots, results
+from course_lib.instruments.pictures import before_attention as pictures
+
+KEPT = results.load("long_words")["figures"]
+
+SIZES = results.load("bottleneck")["figures"]
+
+
+@pytest.fixture
+def said(monkeypatch):
+    texts = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
+    return texts
+
+
+def test_the_long_word_is_told_up_to_its_first_wrong_sound(said):
+    pictures.long_word(["S", "UW2", "T", "ER0"])
+    assert "The first 2 sounds are right; it says 4 of 32" in said[0]
+    pictures.long_word(KEPT["g2p"]["heard"])
+    assert "supercalifragilisticexpialidocious" in said[1]
+    assert "The first 5 sounds are right; it says 16 of 32" in said[1]
+
+
+def test_each_letter_of_the_long_word_belongs_to_a_sound():
+    assert len(pictures.WANTED) == len(pictures.LETTERS) == 32
+    assert "".join(pictures.LETTERS) == "supercalifragilisticexpialidocious"
+
+
+def test_a_gradient_is_told_by_its_farthest_token(said):
+    pictures.gradients({"RNN": torch.tensor([2.0, 1.0, 2e-5])}, {"RNN": torch.ones(3)})
+    assert "RNN, untrained, 2 back: 1e-05; RNN, trained, 2 back: 1e+00." in said[0]
+
+
+def test_each_share_of_words_is_said(said):
+    pictures.by_length(range(3, 5), {"yours": [0.5, 0.25]}, "a title")
+    assert "at 3 to 4 letters. yours: 0.50 0.25." in said[0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "needed"),
+    [
+        (pictures.course_map, "its two ends lit"),
+        (pictures.one_step, "tanh of the sum"),
+        (pictures.two_loops, "the only arrow from the encoder to the decoder"),
+        (pictures.gates, "update gate z"),
+        (pictures.numbered, "the second 2 to 9"),
+        (lambda: pictures.squeezed(SIZES), "c of 64: 0.70 0.77"),
+        (lambda: pictures.where_training_ended(KEPT), "g2p-en 17, at most 8 letters 11, all 18"),
+    ],
+)
+def test_every_picture_has_its_finding_in_words(displayed, draw, needed):
+    assert needed in displayed(draw)["text/plain"]
+
+
+@pytest.mark.parametrize(("kind", "last"), [("RNN", 9), ("window of three", 2), ("attention", 2)])
+def test_a_state_is_ready_one_step_after_the_last_that_it_needs(kind, last):
+    steps = pictures.ready(kind)
+    assert steps[7, 2] == last
+    for state, step in steps.items():
+        if state[1]:
+            assert step == 1 + max(steps[x] for x in pictures.needed(kind, state, 8))
