@@ -38,11 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help='what comes later is late: "2026-12-01 23:59", this minute included',
     )
     parser.add_argument(
-        "--late-penalty", metavar="PERCENT", default="0",
+        "--late-penalty", metavar="PERCENT",
         help="take so much off the score of what is late (0): 20, or 10/day for each day begun",
     )  # fmt: skip
     parser.add_argument(
-        "--grace", metavar="MINUTES", type=float, default=0.0,
+        "--grace", metavar="MINUTES", type=float,
         help="nothing is late until so long after its time (0)",
     )  # fmt: skip
     parser.add_argument(
@@ -57,23 +57,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--strict", action="store_true",
         help="give no points to an answer that is flagged as unusual (it is shown to you)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seconds", metavar="N", type=int, default=20, help="for each answer, in all (20)"
-    )
+    parser.add_argument("--seconds", metavar="N", type=int, help="for each answer, in all (20)")
     parser.add_argument(
         "--jobs", metavar="N", type=int, help="notebooks judged at once (one a processor)"
     )
     parser.add_argument("--seed", metavar="N", type=int, help="of the inputs (drawn, and recorded)")
     parser.add_argument(
         "--earlier", metavar="FOLDER", type=Path,
-        help="grade again, with the seed of these results, and say what has changed",
+        help="grade again, with the seed of these results, and their options where you give no "
+        "others; say what has changed",
     )  # fmt: skip
     parser.add_argument(
         "--keep-others", action="store_true",
         help="of those who are not among the submissions, keep the rows of --earlier: an appeal",
     )  # fmt: skip
     parser.add_argument(
-        "--missing", choices=("empty", "zero"), default="empty",
+        "--missing", choices=("empty", "zero"),
         help="what work that was not graded is in gradebooks: an empty cell, or zero (empty)",
     )  # fmt: skip
     parser.add_argument(

@@ -2,14 +2,15 @@
 
 import contextlib
 import os
-import platform
 import secrets
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
@@ -25,15 +26,15 @@ from course_lib.grading.judging.isolation import (
     problem,
     problems,
 )
-from course_lib.grading.judging.rules import Rules, exercises_of, versions
+from course_lib.grading.judging.rules import SECONDS, Rules, exercises_of, versions
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
 from course_lib.grading.marks import by_hand, exam_key
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.exam_key import Key
 from course_lib.grading.marks.grades import Policy
-from course_lib.grading.marks.schema import Results, SubmissionResult
-from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
+from course_lib.grading.marks.schema import Option, Results, SubmissionResult
+from course_lib.grading.pipeline import Judging, grade
 from course_lib.grading.reports.shared.statistics import to_be_marked
 from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.submissions import lateness, roster
@@ -48,8 +49,17 @@ from course_lib.grading.submissions.journal import Journal, OtherRules
 from course_lib.grading.submissions.lateness import Lateness
 from course_lib.grading.submissions.roster import Roster
 from course_lib.grading.submissions.times import deadline
+from course_lib.grading.terminal import say, say_results, say_what_was_left_out
 
 LARGEST_SEED = 2**31 - 1
+# what decides grades, beside the notebooks and the seed: a run with --earlier goes on with these
+RULES: dict[str, Any] = {
+    "lesson": [], "exercise": [], "exam": None, "points": [], "due": None, "late_penalty": "0",
+    "grace": 0.0, "extensions": None, "roster": None, "strict": False, "seconds": SECONDS,
+    "missing": "empty", "rubric": None, "canvas": None, "assignment": None, "moodle": None,
+    "scale": None,
+}  # fmt: skip
+FILES = ("exam", "extensions", "roster", "rubric", "canvas", "moodle")
 MARKS = "marks.csv"
 Table = TypeVar("Table")
 
@@ -72,40 +82,39 @@ def run(options: Namespace) -> int:
         )
     with _errors_as_a_sentence(folder), ended_by_signals():
         earlier = _earlier(options)
+        _as_earlier(options, earlier)
         key = _table(options.exam, exam_key.read) if options.exam else Key()
-        rules, gradebooks = _rules(options, earlier, key), _gradebooks(options)
+        rules, (gradebooks, worth) = _rules(options, earlier, key), _gradebooks(options)
         left_out: list[str] = []
         submitted = collect(options.submissions, left_out.append)
-        policy = _policy(options, earlier, submitted, key)
+        policy = replace(_policy(options, earlier, submitted, key), gradebooks=worth)
         if is_root():
-            _tell(f"Note: {AS_ROOT}")
-        _tell_what_was_left_out(left_out)
+            say(f"Note: {AS_ROOT}")
+        say_what_was_left_out(left_out)
         if changed := Journal(folder).changed(rules):
-            _tell(f"{some(changed)} changed since this run was interrupted: all is judged anew.")
+            say(f"{some(changed)} changed since this run was interrupted: all is judged anew.")
         results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
             write_atomically(folder / MARKS, policy.by_hand.table(results))
         if gradebooks and (waiting := to_be_marked(results)):
             names = " and ".join(name for name, *_ in gradebooks)
-            _tell(
-                f"{names}: not written while {count(waiting, 'answer')} are to be marked by hand."
-            )
+            say(f"{names}: not written while {count(waiting, 'answer')} are to be marked by hand.")
             gradebooks = []
         for name, content in feedback_zip.archives(results).items():
             write_atomically(folder / name, content)
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
-            _tell(f"{folder / name}:", *filled.sentences())
+            say(f"{folder / name}:", *filled.sentences())
         if earlier:
             from course_lib.grading.submissions import regrade
 
             changes = regrade.changes(earlier, results)
             write_atomically(folder / "changes.html", regrade.page(changes, earlier, results))
-            _tell(f"{folder / 'changes.html'}:", *regrade.sentences(changes))
+            say(f"{folder / 'changes.html'}:", *regrade.sentences(changes))
         # until here, the same command goes on
         Journal(folder).finish()
-    _print_summary(results, folder, policy)
+    say_results(results, folder, policy, submitted)
     return 0
 
 
@@ -138,6 +147,50 @@ def _earlier(options: Namespace) -> Results | None:
         raise CommandError(f"{options.earlier} cannot be read: {error.strerror}.") from None
     except ValueError as error:
         raise CommandError(str(error)) from None
+
+
+def _as_earlier(options: Namespace, earlier: Results | None) -> None:
+    """Fill in rules that were not given: the earlier run's, which is said, or the usual ones.
+
+    Raises CommandError where rows are to be kept, and nobody knows by which rules they are.
+    """
+    before = earlier.get("options") if earlier else {}
+    if before is None and options.keep_others:
+        raise CommandError(
+            f"{options.earlier} was written by an earlier version, and does not say by which rules "
+            "its rows were graded: grade the whole class again, without --keep-others."
+        )
+    open_rules = [name for name in RULES if not _is_given(getattr(options, name))]
+    taken = {name: before[name] for name in open_rules if before and name in before}
+    for name in open_rules:
+        value = taken.get(name, RULES[name])
+        setattr(options, name, Path(str(value)) if name in FILES and value else value)
+    if taken:
+        words = [word for name, value in taken.items() for word in _words(name, value)]
+        say(f"As in the earlier run: {shlex.join(words)}.")
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and value is not False and value != []
+
+
+def _words(name: str, value: Option) -> list[str]:
+    """Write an option as it is given."""
+    option = f"--{name.replace('_', '-')}"
+    if value is True:
+        return [option]
+    values = value if isinstance(value, list) else [value]
+    return [word for x in values for word in (option, f"{x:g}" if isinstance(x, float) else str(x))]
+
+
+def _given_rules(options: Namespace) -> dict[str, Option]:
+    """Return the rules that are not the usual ones, for results.json."""
+    values = {name: getattr(options, name) for name in RULES}
+    return {
+        name: str(value) if name in FILES else value
+        for name, value in values.items()
+        if value != RULES[name]
+    }
 
 
 def _rules(options: Namespace, earlier: Results | None, key: Key) -> Rules:
@@ -199,27 +252,66 @@ def _policy(
     """
     people = options.roster or options.canvas or options.moodle
     everybody = _table(people, roster.read) if people else key.roster
-    extensions = _table(options.extensions, roster.read) if options.extensions else everybody
     rubric = _table(options.rubric, by_hand.read_rubric) if options.rubric else []
     marks = _table(path, by_hand.read_marks) if (path := _marks(options)) else []
     worksheet = _table(options.moodle, roster.read) if options.moodle else Roster()
+    kept = _kept(earlier, submitted, everybody) if options.keep_others else []
+    students = [(x.student, x.number) for x in submitted]
+    students += [(x["student"], x.get("number", "")) for x in kept]
+    extensions = everybody
+    if options.extensions:
+        extensions = _table(
+            options.extensions, lambda text: roster.read(text).fitted(everybody, students)
+        )
     when = _lateness(options, extensions, (everybody, worksheet))
     if unknown := when.unknown(submitted):
-        raise CommandError(
-            f"nothing says when {some(unknown)} handed in, since the dates in an archive are those "
-            "of its download: Moodle's worksheet says it (--moodle), or a column `handed in` of "
-            "--extensions or --roster."
+        raise CommandError(_who_says_when(unknown))
+    rules = _given_rules(options)
+    return Policy(when, everybody, ByHand(rubric, marks), key, kept, options.missing, rules)
+
+
+def _who_says_when(unknown: list[SubmittedFile]) -> str:
+    """Say of whom nothing says when they handed in, and where that is found."""
+    names = some(list(dict.fromkeys(x.student for x in unknown)))
+    platforms = {x.platform for x in unknown}
+    column = "a column `handed in` of --extensions or --roster"
+    if platforms == {"Canvas"}:
+        return (
+            f"Canvas says that {names} handed in late, and not when: SpeedGrader shows the time "
+            f"beside the submission; write it into {column}."
         )
-    kept = _kept(earlier, submitted) if options.keep_others else []
-    return Policy(when, everybody, ByHand(rubric, marks), key, kept, options.missing)
+    moodle = "Moodle's worksheet says it (--moodle), or " if "Moodle" in platforms else ""
+    return (
+        f"nothing says when {names} handed in, since the dates in an archive are those of its "
+        f"download: {moodle}{column}{'' if moodle else ' is to say it'}."
+    )
 
 
-def _kept(earlier: Results | None, submitted: list[SubmittedFile]) -> list[SubmissionResult]:
-    """List the earlier rows of those who are not graded now."""
+def _kept(
+    earlier: Results | None, submitted: list[SubmittedFile], everybody: Roster
+) -> list[SubmissionResult]:
+    """List the earlier rows of those who are not graded now.
+
+    Raises CommandError where one of these has another name now: whose feedback and row would be
+    whose?
+    """
     if not earlier:
         raise CommandError("--keep-others needs --earlier, whose rows they are.")
     now = {name_key(x.student) for x in submitted}
-    return [x for x in earlier["submissions"] if name_key(x["student"]) not in now]
+    people = {everybody.find(x.student, x.number): x.student for x in submitted}
+    kept = []
+    for row in earlier["submissions"]:
+        person = everybody.find(row["student"], row.get("number", ""))
+        if name_key(row["student"]) in now:
+            continue
+        if person is None or person not in people:
+            kept.append(row)
+        elif row["notebook"]:
+            raise CommandError(
+                f"{people[person]} is {who(row)} of the earlier run: give the notebook the name "
+                f"that it had there, {row['notebook']}."
+            )
+    return kept
 
 
 def _marks(options: Namespace) -> Path | None:
@@ -260,8 +352,11 @@ def _judging(options: Namespace) -> Judging:
     return partial(judged_here, jobs=max(1, jobs))
 
 
-def _gradebooks(options: Namespace) -> list[Gradebook]:
-    """Read the gradebooks that are to be filled in, and try them, before anything is graded."""
+def _gradebooks(options: Namespace) -> tuple[list[Gradebook], dict[str, float]]:
+    """Read the gradebooks that are to be filled in, and how many points each has.
+
+    They are tried before anything is graded.
+    """
     if options.scale is not None and not 0 < options.scale < 1e6:
         raise CommandError("--scale is a number of points, more than 0.")
     gradebooks: list[Gradebook] = []
@@ -279,12 +374,14 @@ def _gradebooks(options: Namespace) -> list[Gradebook]:
             ("moodle.csv", partial(moodle.fill, scale=options.scale), _read(options.moodle))
         )
     nothing: Results = {"isolation": "plain", "seed": 0, "submissions": []}
+    worth = {}
     for _, fill, template in gradebooks:
         try:
-            fill(nothing, template=template)
+            filled = fill(nothing, template=template)
         except ValueError as error:
             raise CommandError(str(error)) from None
-    return gradebooks
+        worth[filled.gradebook] = filled.points
+    return gradebooks, worth
 
 
 def _read(path: Path) -> str:
@@ -294,47 +391,3 @@ def _read(path: Path) -> str:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
-
-
-def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
-    rows = results["submissions"]
-    graded = [x for x in rows if x["status"] == "graded"]
-    how = f"{results['isolation']}, seed {results['seed']}"
-    _tell(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
-    for row in rows:
-        if row["status"] != "graded":
-            _tell(f"{row['notebook'] or who(row)}: {row['message']}")
-        if policy.roster.people and "name" not in row:
-            _tell(f"{row['student']} is not on the roster, or fits several people.")
-    everybody = ((x["student"], x.get("number", "")) for x in rows)
-    for person in policy.lateness.extensions.without(everybody):
-        _tell(f"{person.id} has an extension, and is nobody here.")
-    for mark in policy.by_hand.without_place(results):
-        where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))
-        _tell(f"A mark has no place here: {mark.student}, {where}.")
-    _tell_of_newer_pythons(graded)
-    if waiting := to_be_marked(results):
-        _tell(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
-    for row in on_other_exercises(results):
-        _tell(f"{row['notebook']}: {OTHER_EXERCISES} --lesson or --exercise chooses for all.")
-    _tell(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")
-
-
-def _tell_what_was_left_out(names: list[str]) -> None:
-    if names:
-        _tell(f"Left out, since it is no notebook, or nobody's: {some(names)}.")
-
-
-def _tell_of_newer_pythons(graded: list[SubmissionResult]) -> None:
-    newer = sorted(x["python"] for x in graded if "python" in x)
-    if newer:
-        _tell(
-            f"{count(len(newer), 'notebook')} of a newer Python, up to {newer[-1]}, than this one, "
-            f"{platform.python_version()}: what is new there is no Python here. Grade with "
-            f"{newer[-1]} before you believe these marks."
-        )
-
-
-def _tell(first: str, *more: str) -> None:
-    """Print lines; of what a student wrote, a terminal gets printable characters alone."""
-    print(plain(first), *(f"  {plain(line)}" for line in more), sep="\n")

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from course_lib.files.errors import CommandError
+from course_lib.grading import run
 from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
 from course_lib.grading.gradebooks.template import name_key
 from course_lib.grading.judging.rules import Rules, versions
@@ -166,10 +168,11 @@ def test_canvas_alone_says_who_is_late_and_a_download_says_nothing(tmp_path):
 def test_canvas_says_who_is_late_and_not_by_how_much(tmp_path):
     found = collect(pack(tmp_path / "all.zip", canvas_names(late=[1, 3])))
     late = [x.student for x in found if x.late]
-    assert Lateness(DUE, Penalty(10, per_day=True)).unknown(found) == late
+    unknown = Lateness(DUE, Penalty(10, per_day=True)).unknown(found)
+    assert [x.student for x in unknown] == late
     more = roster.read("id;due;handed in\n101;;2026-11-25 10:00\n103;2026-11-28;\n")
     when = Lateness(DUE, Penalty(20), extensions=more)
-    assert when.unknown(found) == [x for x in late if x.endswith("_103")]
+    assert [x.number for x in when.unknown(found)] == ["103"]
     # of a time that a person says, Canvas knows no better
     assert {x["number"]: x["late"] for x in graded(found, when)}["101"] is False
 
@@ -183,7 +186,7 @@ def test_moodle_says_it_in_its_worksheet(tmp_path):
         table += f'Participant {100 + number},{PEOPLE[number]},,10.00,"{time}"\n'
     local = deadline("2026-11-25 23:59")
     when = Lateness(local, records=(roster.read(table),))
-    assert [found[0].time, when.unknown(found)] == [None, ["Bob K_104"]]
+    assert [found[0].time, when.unknown(found)] == [None, [x for x in found if x.number == "104"]]
     more = roster.read("id;handed in\n104;2026-11-25 10:00\n")
     when = Lateness(local, records=(roster.read(table),), extensions=more)
     assert when.unknown(found) == []
@@ -394,6 +397,48 @@ def test_an_appeal_keeps_the_rows_of_the_others(tmp_path):
     assert {x["number"]: x["score"] for x in found} == {"100": 4} | dict.fromkeys(
         ("101", "102", "103", "104"), 1
     )
+
+
+NAMES = ["101", "Participant 101", "Jürgen Müller_101", "jürgen müller", "j@uni.example"]
+NAMES += ["Jürgen Müller (Jürgen Müller_101)", "Jürgen Müller (Participant 101)"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_extension_knows_a_student_by_every_name_that_is_printed(tmp_path, name):
+    found = collect(pack(tmp_path / "all.zip", moodle_names()))
+    people = "identifier,full name,email address\nParticipant 101,Jürgen Müller,j@uni.example\n"
+    students = [(x.student, x.number) for x in found]
+    more = roster.read(f"id,handed in\n{name},2026-11-25 10:00\n")
+    when = Lateness(DUE, extensions=more.fitted(roster.read(people), students))
+    assert [x.number for x in found if when.time(x)] == ["101"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [(["Hana"], "Hana is nobody here"), (["Bob K_104", "104"], "104 is there twice")],
+)
+def test_an_extension_that_is_not_one_students_is_refused(ids, said):
+    more = roster.read("\n".join(["id", *ids]))
+    with pytest.raises(ValueError, match=said):
+        more.fitted(roster.Roster(), [("Bob K_104", "104")])
+
+
+def test_an_appeal_under_another_name_is_refused_and_says_the_right_one(tmp_path):
+    [row] = graded(collect(pack(tmp_path / "all.zip", canvas_names()[:1])))
+    people = roster.read("id,name\n100,Ada\n")
+    again = [SubmittedFile("100", "100/03.ipynb", tmp_path)]
+    with pytest.raises(CommandError, match=f"that it had there, {row['notebook']}"):
+        run._kept({"isolation": "plain", "seed": 1, "submissions": [row]}, again, people)
+
+
+def test_a_time_is_asked_for_where_the_platform_has_it(tmp_path):
+    for names, has, has_not in (
+        (canvas_names(), "SpeedGrader", "--moodle"),
+        (moodle_names(), "--moodle", "SpeedGrader"),
+    ):
+        said = run._who_says_when(collect(pack(tmp_path / "all.zip", names)))
+        assert has in said
+        assert has_not not in said
 
 
 def test_a_name_that_another_program_has_written_is_no_change(tmp_path):

@@ -19,7 +19,7 @@ from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.likeness import own_answers
 from course_lib.checking.statuses import code
-from course_lib.grading import reports
+from course_lib.grading import reports, terminal
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.marks import schema
 from course_lib.grading.reports import (
@@ -139,7 +139,7 @@ def results():
     all_statuses = {f"attention/e{i}": verdict(status) for i, status in enumerate(statuses)}
     return results_of(
         submission("ada"),
-        submission("bob", late=True, score=8.55),
+        submission("bob", late=True, lateness="Two days late.", score=8.55),
         submission("carl", number="103", exercises=all_statuses),
         not_graded("dora", "missing"),
         not_graded("ernst", "superseded"),
@@ -358,7 +358,7 @@ def test_a_markdown_row_stays_one_row_and_shows_what_it_holds(hostile):
 
 def test_the_summary_counts(results):
     text = summary.files(results)["summary.md"]
-    assert "3 of 6 submissions graded, with a median of 68% of the points." in text
+    assert "3 of 6 notebooks graded, with a median of 68% of the points." in text
     assert "| 2 | private/not\\_installed | Behaves as if" in text
     # what nobody has marked yet is no point that carl has lost
     assert "| 60 to 70% | 2 | █" in text
@@ -418,8 +418,37 @@ def test_a_feedback_page_says_what_to_do_next(results):
     assert "One word, three roles" in ada  # the exercise's title
     assert "course hint private/not_installed" in ada
     assert "course hint self_attention/project" not in ada  # it passed
-    assert "handed in late: 9.5 before the deduction" in bob
+    assert "Two days late. 9.5 points less 0.95 are 8.55." in bob
     assert "There is a reason." in pages["feedback/frida-03_self_attention.html"]
+
+
+def test_a_feedback_page_says_the_grade_as_the_gradebook_does_once_that_is_written(results):
+    open_marks = results | {"gradebooks": {"Moodle": 7}}
+    assert "In Moodle" not in "".join(feedback.files(open_marks).values())
+    graded = results_of(*results["submissions"][:2]) | {"gradebooks": {"Moodle": 7, "Canvas": 14}}
+    jsonschema.validate(graded, SCHEMA)
+    pages = feedback.files(graded)
+    assert "In Moodle this is 4.28 of 7." in pages["feedback/bob-03_self_attention.html"]
+    assert "In Canvas" not in "".join(pages.values())
+
+
+def test_the_terminal_counts_what_a_person_is_to_read(capsys, tmp_path):
+    answers = {
+        "self_attention/project": verdict("forbidden", 0),
+        "self_attention/layer": verdict(flags=[FLAG], same_as_library=True, source=COPIED),
+    }
+    words = {"why": "Because.", "how": ""}
+    eve, mia = (submission(x, exercises=answers, words=words) for x in ("eve", "mia"))
+    terminal.say_what_to_look_at(results_of(eve, mia), tmp_path)
+    said = capsys.readouterr().out
+    assert "2 answers with a forbidden call" in said
+    assert "eve: self_attention/project\n" in said
+    assert f"2 answers flagged, to be read: {tmp_path / 'class.html'}" in said
+    assert f"1 pair of students with similar answers: {tmp_path / 'similar.html'}" in said
+    assert f"2 answers equal to the library's own: {tmp_path / 'similar.html'}" in said
+    assert "why (2 answers), how (0 answers)" in said
+    terminal.say_what_to_look_at(results_of(submission()), tmp_path)
+    assert capsys.readouterr().out == ""
 
 
 def test_names_stand_beside_ids_wherever_a_person_reads(results):
@@ -485,7 +514,7 @@ def test_grades_are_written_without_torch_and_a_grade_loads_no_option_that_it_ha
 import json, sys
 from pathlib import Path
 sys.modules["torch"] = None
-from course_lib.grading import reports, run
+from course_lib.grading import reports, terminal
 loaded = {name.rpartition(".")[2] for name in sys.modules if name.startswith("course_lib.")}
 assert not loaded & {"by_api", "canvas", "cluster", "mended", "moodle", "regrade"}, loaded
 reports.write(json.load(sys.stdin), Path(sys.argv[1]))

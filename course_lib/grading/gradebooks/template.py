@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from course_lib.grading.marks.schema import Results, SubmissionResult
-from course_lib.grading.reports.shared.statistics import exercise_title, graded
+from course_lib.grading.reports.shared.statistics import exercise_title, graded, most
 from course_lib.grading.reports.shared.text import number, one_line
 
 # of a gradebook, by the row: what a student is called there, and by which words they are found
@@ -21,6 +21,7 @@ class FilledTemplate:
 
     gradebook: str
     text: str = ""
+    points: float = 0
     students_without_row: list[str] = field(default_factory=list)
     rows_without_grade: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -101,8 +102,7 @@ def grades(
     submissions: dict[str, list[SubmissionResult]] = defaultdict(list)
     for submission in graded(results):
         submissions[submission["student"]].append(submission)
-    most = max((sum(x["max_score"] for x in own) for own in submissions.values()), default=0)
-    worth = _factor(most, possible, scale, filled)
+    worth = _factor(most(results), possible, scale, filled)
     if results.get("missing") == "zero":
         nothing = [x for x in results["submissions"] if x["status"] in ("unreadable", "missing")]
         for submission in nothing:
@@ -115,7 +115,7 @@ def grades(
 
 
 def _factor(
-    most: float, possible: float | None, scale: float | None, filled: FilledTemplate
+    total: float, possible: float | None, scale: float | None, filled: FilledTemplate
 ) -> float:
     """Return what scores are multiplied by to be a gradebook's, and remark on it.
 
@@ -126,17 +126,18 @@ def _factor(
         raise ValueError(
             f"{gradebook} does not say how many points this assignment has: --scale does."
         )
+    filled.points = wanted
     if scale and possible and scale != possible:
         filled.remarks.append(
             f"{gradebook} has {number(possible)} points for this assignment, and --scale says "
             f"{number(scale)}."
         )
-    if not most or wanted == most:
+    if not total or wanted == total:
         return 1.0
     filled.remarks.append(
-        f"Scaled: {number(most)} points of these results are {number(wanted)} in {gradebook}."
+        f"Scaled: {number(total)} points of these results are {number(wanted)} in {gradebook}."
     )
-    return wanted / most
+    return wanted / total
 
 
 def positive(written: str) -> float | None:
@@ -157,12 +158,13 @@ def _lost(submissions: list[SubmissionResult]) -> float:
 def _feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
     """Say on a few lines what a student's notebooks got, and what does not hold yet."""
     lines = [x["message"] for x in submissions if x["message"]]
-    score, most = (sum(x[key] for x in submissions) for key in ("score", "max_score"))
-    total = f"{number(score)} of {number(most)} points"
+    score, possible = (sum(x[key] for x in submissions) for key in ("score", "max_score"))
+    total = f"{number(score)} of {number(possible)} points"
     if less := _lost(submissions):
         total = f"Handed in late: {number(score + less)} less {number(less)} is {total}"
     if worth != 1:
-        total += f"; here that is {number(worth * score)} of {number(worth * most)}"
+        total += f"; here that is {number(worth * score)} of {number(worth * possible)}"
+    lines += [x["lateness"] for x in submissions if "lateness" in x]
     if less or worth != 1:
         lines.append(f"{total}.")
     for submission in submissions:
@@ -199,7 +201,10 @@ def _match(
             filled.remarks.append(f"{one_line(student)} fits {len(own)} rows: none was filled.")
         elif claims[own[0]] > 1:
             label = one_line(labels[own[0]])
-            filled.remarks.append(f"{one_line(student)} is not the only one who fits {label}.")
+            filled.remarks.append(
+                f"{one_line(student)} is not the only one who fits {label}: that cell is as it "
+                "was. Hand one of them to the command under the name that the platform gave."
+            )
         else:
             row_of[student] = own[0]
     left = rows.keys() - row_of.values()

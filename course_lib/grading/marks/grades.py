@@ -11,7 +11,7 @@ from course_lib.grading.judging.rules import Rules
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain, rounded, unreadable
 from course_lib.grading.marks.exam_key import Key
-from course_lib.grading.marks.schema import EXTRA, Entry, Missing, Results, SubmissionResult
+from course_lib.grading.marks.schema import EXTRA, Entry, Missing, Option, Results, SubmissionResult
 from course_lib.grading.submissions.files import SubmittedFile
 from course_lib.grading.submissions.lateness import Lateness
 from course_lib.grading.submissions.roster import Roster
@@ -21,9 +21,10 @@ from course_lib.grading.submissions.roster import Roster
 class Policy:
     """What makes grades of verdicts: deadlines, who is in the class, and what a person marks.
 
-    `exam` is the key to pages that each student has of his own;
-    `kept` are rows of earlier results, of students who are not graded now; `missing` says what work
-    that was not graded is in gradebooks: an empty cell or a zero.
+    `exam` is the key to pages that each student has of his own; `kept` are rows of earlier
+    results, of students who are not graded now; `missing` says what work that was not graded is in
+    gradebooks: an empty cell or a zero. `options` are those of the command that decide grades, and
+    `gradebooks` says how many points the assignment has in each.
     """
 
     lateness: Lateness = field(default_factory=Lateness)
@@ -32,6 +33,8 @@ class Policy:
     exam: Key = field(default_factory=Key)
     kept: list[SubmissionResult] = field(default_factory=list)
     missing: Missing = "empty"
+    options: dict[str, Option] | None = None
+    gradebooks: dict[str, float] = field(default_factory=dict)
 
 
 def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Policy) -> Results:
@@ -52,7 +55,13 @@ def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Pol
     submissions.sort(key=lambda x: (x["student"], x["notebook"]))
     _say_what_could_be_won(rules, submissions, policy.by_hand.most)
     found: Results = {"isolation": rules.level, "seed": rules.seed, "submissions": submissions}
-    return found if policy.missing == "empty" else {**found, "missing": policy.missing}
+    if policy.missing != "empty":
+        found["missing"] = policy.missing
+    if policy.options is not None:
+        found["options"] = policy.options
+    if policy.gradebooks:
+        found["gradebooks"] = policy.gradebooks
+    return found
 
 
 def as_json(results: Results) -> str:
@@ -127,6 +136,8 @@ def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> Submi
         "max_score": rounded(sum(x["max_points"] for x in exercises.values())),
         "exercises": exercises,
     }
+    if percent is not None:
+        result["lateness"] = policy.lateness.sentence(submitted)
     if "words" in entry:
         result["words"] = entry["words"]
     if "python" in entry:

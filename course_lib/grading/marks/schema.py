@@ -8,6 +8,7 @@ from course_lib.grading.submissions.platforms import Platform
 
 BY_HAND = "by_hand/"  # begins the ids of what a person marks
 EXTRA = "by_hand/extra"  # points that a person gives beside all exercises
+Option = str | float | bool | list[str]  # of the command, as it was given
 Missing = Literal["empty", "zero"]
 Status = Literal["graded", "unreadable", "missing", "superseded"]
 
@@ -74,6 +75,7 @@ class SubmissionResult(Entry):
     email: NotRequired[str]
     notebook: str
     late: bool
+    lateness: NotRequired[str]
     score: float
     max_score: float
 
@@ -85,3 +87,5 @@ class Results(TypedDict):
     seed: int
     submissions: list[SubmissionResult]
     missing: NotRequired[Missing]
+    options: NotRequired[dict[str, Option]]
+    gradebooks: NotRequired[dict[str, float]]

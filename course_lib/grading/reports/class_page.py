@@ -19,6 +19,7 @@ def files(results: Results) -> dict[str, str]:
         results=results,
         lessons=[statistics.lesson_title(lesson) for lesson in lessons],
         graded=statistics.graded(results),
+        notebooks=sum(bool(x["notebook"]) for x in submissions),
         students=len({x["student"] for x in submissions}),
         median=statistics.median_share(results),
         distribution=statistics.distribution(results),

@@ -3,6 +3,7 @@
 from course_lib.grading.marks.schema import BY_HAND, Results, SubmissionResult
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.pages import render as page
+from course_lib.grading.reports.shared.statistics import most, to_be_marked
 
 NEXT = {
     "known mistake": "Stuck? `course hint {}` asks a question that helps.",
@@ -32,6 +33,7 @@ def _page(results: Results, submission: SubmissionResult) -> str:
         submission=submission,
         raw=sum(verdict["points"] for verdict in verdicts.values()),
         passed=sum(verdict["status"] == "passed" for verdict in verdicts.values()),
+        gradebooks=_in_gradebooks(results, submission),
         next={
             exercise_id: NEXT.get(verdict["status"], "").format(exercise_id)
             for exercise_id, verdict in verdicts.items()
@@ -39,3 +41,15 @@ def _page(results: Results, submission: SubmissionResult) -> str:
         },
         instead=INSTEAD.get(submission["status"], ""),
     )
+
+
+def _in_gradebooks(results: Results, submission: SubmissionResult) -> dict[str, list[float]]:
+    """Return the score, and what could be won, in each gradebook that counts otherwise."""
+    total = most(results)
+    if not total or to_be_marked(results):  # no gradebook is written yet
+        return {}
+    return {
+        name: [submission[key] * points / total for key in ("score", "max_score")]
+        for name, points in results.get("gradebooks", {}).items()
+        if points != total
+    }

@@ -15,9 +15,10 @@ def files(results: Results) -> dict[str, str]:
     submissions, graded = results["submissions"], statistics.graded(results)
     share = statistics.median_share(results)
     median = "" if share is None else f", with a median of {share:.0%} of the points"
+    notebooks = count(sum(bool(x["notebook"]) for x in submissions), "notebook")
     parts = [
         "# Grades",
-        f"{len(graded)} of {count(len(submissions), 'submission')} graded{median}. "
+        f"{len(graded)} of {notebooks} graded{median}. "
         f"Isolation: {results['isolation']}; seed of the inputs: {results['seed']}.",
     ]
     if share is not None:

@@ -36,7 +36,15 @@ class Change:
         """Say it on one line: `Ada (ada_101): 9 → 11; self_attention/project 2 → 4`."""
         parts = [" → ".join(_of(_score, self.then, self.now))]
         parts += [f"{name} {' → '.join(_of(_points, a, b))}" for name, a, b in self.exercises]
-        return one_line(f"{who(self.submission)}: {'; '.join(parts)}")
+        return one_line(f"{who(self.submission)}: {'; '.join([*parts, *self.lateness()])}")
+
+    def lateness(self) -> list[str]:
+        """Say what is late then or now, where that has changed."""
+        then, now = (
+            x and (x.get("lateness") or ("late" if x["late"] else "in time"))
+            for x in (self.then, self.now)
+        )
+        return [f"then: {then}", f"now: {now}"] if then and now and then != now else []
 
 
 def read(path: Path) -> Results:

@@ -43,6 +43,39 @@ class Roster:
         rows = rows_of(student, number, self.keys)
         return self.people[rows[0]] if len(rows) == 1 else None
 
+    def fitted(self, everybody: "Roster", students: Iterable[tuple[str, str]]) -> "Roster":
+        """Let each person be found by all that is printed of the student whom the id names.
+
+        Students, each of a name and a number, may be in no roster. Raises ValueError with one
+        sentence where an id fits nobody, or several.
+        """
+        known = [{*keys, *_labels(x.name, x.id)} for x, keys in everybody.with_keys()]
+        for student, number in students:
+            rows = rows_of(student, number, dict(enumerate(known)))
+            own = {numbered(number), number, f"Participant {number}"} if number else set()
+            if not rows:
+                known.append({student} | own)
+            for row in rows:
+                name = everybody.people[row].name if row < len(everybody.people) else ""
+                known[row] |= {student, *own, *_labels(name, student)}
+        keys, taken = {}, set()
+        for row, (person, own) in enumerate(self.with_keys()):
+            rows = rows_of(person.id, "", dict(enumerate(known)))
+            if len(rows) != 1 or rows[0] in taken:
+                fits = f"fits {len(rows)} students" if rows[1:] else "is nobody here"
+                fits = "is there twice" if taken.intersection(rows) else fits
+                raise ValueError(
+                    f"{person.id} {fits}: write the student as grades.csv does, the number of "
+                    "Canvas or Moodle, or an id of the roster or gradebook."
+                )
+            keys[row] = own | known[rows[0]]
+            taken.add(rows[0])
+        return Roster(self.people, keys)
+
+    def with_keys(self) -> list[tuple[Person, set[str]]]:
+        """List the people, each with the words by which they are found."""
+        return [(person, self.keys[row]) for row, person in enumerate(self.people)]
+
     def without(self, students: Iterable[tuple[str, str]]) -> list[Person]:
         """List the people who are none of these students, each of a name and a number."""
         found = [self.find(*student) for student in students]
@@ -81,6 +114,11 @@ def of(people: list[Person], words: list[list[str]]) -> Roster:
         numbers = {x.removeprefix("Participant").strip() for x in ids}
         keys[place] = {*ids, *numbers, numbered(person.id), person.name, person.email} - {""}
     return Roster(people, keys)
+
+
+def _labels(name: str, student: str) -> set[str]:
+    """Return how reports and gradebooks print a student who has a name."""
+    return {f"{name} ({student})"} if name else set()
 
 
 def _first(cells: dict[str, str], names: Iterable[str]) -> str:

@@ -81,6 +81,7 @@ def _of_exercise(
             yield (a, b), Similar(exercise, n, share, list(sides))
 
 
+@cache
 def fingerprints(source: str) -> Fingerprints:
     """Return the fingerprints of a source, with their lines; none of what is no Python."""
     nodes = structure(as_source(source))

@@ -59,6 +59,24 @@ def to_be_marked(results: Results) -> int:
     return sum(x["status"] == "to be marked" for x in verdicts)
 
 
+def unmarked(results: Results) -> dict[str, int]:
+    """Count the answers to each question in words that no rubric has."""
+    found: Counter[str] = Counter()
+    for row in graded(results):
+        for question, text in row.get("words", {}).items():
+            if BY_HAND + question not in row["exercises"]:
+                found[question] += bool(text)
+    return found
+
+
+def most(results: Results) -> float:
+    """Return the most points that a student's notebooks, of one lesson or more, can win."""
+    own: dict[str, float] = {}
+    for row in graded(results):
+        own[row["student"]] = own.get(row["student"], 0) + row["max_score"]
+    return max(own.values(), default=0)
+
+
 def exercises(results: Results) -> list[ExerciseStatistics]:
     """List the exercises: first the one that passed in the smallest share of the notebooks."""
     verdicts: dict[str, list[ExerciseResult]] = {}
