@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.add_norm import Norm, batch_norm
+from course_lib.add_norm import Norm, batch_norm, layer_norm
 from course_lib.feed_forward import FeedForward
 from course_lib.instruments import training
 from course_lib.masks import causal_mask
@@ -20,7 +20,9 @@ class Stack(nn.Module):
     Embeddings plus positions, then `blocks` times self-attention and the feed-forward network,
     then one linear layer. `wrap(sublayer, d_model)` says how each layer meets the stream: `bare`,
     `Residual` or `NormAlone` from here, `PostNorm` or `PreNorm` from `add_norm`. Pre-norm wants a
-    `last_norm` before the linear layer. With `causal=False` each character sees all others.
+    `last_norm` before the linear layer, which is `norm_layer(x, gain, bias)`. `attention(d_model,
+    heads)` and `feed_forward(d_model, d_ff)` make the layers. With `causal=False` each character
+    sees all others.
     """
 
     def __init__(
@@ -33,17 +35,19 @@ class Stack(nn.Module):
         *,
         last_norm: bool = False,
         causal: bool = True,
+        attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
+        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
+        norm_layer: Callable[..., Tensor] = layer_norm,
     ):
         super().__init__()
         self.embedding = nn.Embedding(vocab, d_model)
         self.attention = nn.ModuleList(
-            wrap(AsSelfAttention(MultiHeadAttention(d_model, heads)), d_model)
-            for _ in range(blocks)
+            wrap(AsSelfAttention(attention(d_model, heads)), d_model) for _ in range(blocks)
         )
         self.feed_forward = nn.ModuleList(
-            wrap(FeedForward(d_model, 4 * d_model), d_model) for _ in range(blocks)
+            wrap(feed_forward(d_model, 4 * d_model), d_model) for _ in range(blocks)
         )
-        self.last = Norm(d_model) if last_norm else nn.Identity()
+        self.last = Norm(d_model, norm_layer) if last_norm else nn.Identity()
         self.scores = nn.Linear(d_model, vocab)
         self.causal = causal
 
@@ -75,17 +79,16 @@ STARTS: dict[str, Callable[[Tensor, int], Tensor]] = {
 
 
 @torch.no_grad()
-def redraw(model: nn.Module, start: str, seed: int = 0) -> nn.Module:
+def redraw(model: Stack, start: str, seed: int = 0) -> Stack:
     """Draw all matrices of a stack's blocks anew, in place, as one of `STARTS` says.
 
     Biases are drawn like the matrices under torch's default, and are 0 otherwise. Embeddings, norms
     and the last linear layer stay as they are.
     """
     layers = []  # (matrix, bias, number of inputs)
-    for part in model.modules():
-        if isinstance(part, MultiHeadAttention):
-            maps = part.w_q, part.w_k, part.w_v, part.w_o
-            layers += [(linear.weight, linear.bias, linear.in_features) for linear in maps]
+    for part in [*model.attention.modules(), *model.feed_forward.modules()]:
+        if isinstance(part, nn.Linear):
+            layers.append((part.weight, part.bias, part.in_features))
         elif isinstance(part, FeedForward):
             layers += [(part.w_1, part.b_1, len(part.w_1)), (part.w_2, part.b_2, len(part.w_2))]
     with training.seeded(seed):
@@ -96,6 +99,25 @@ def redraw(model: nn.Module, start: str, seed: int = 0) -> nn.Module:
             else:
                 bias.zero_()
     return model
+
+
+@torch.no_grad()
+def follow(model: Stack, tokens: Int[Tensor, "batch n"], place: int) -> dict[str, list[float]]:
+    """Follow the state of the character at `place` from below the first block to above the last.
+
+    At each level `size` is the state's root mean square, and `own` how much of the state is the
+    character's own: by what share the state changes if this character alone is replaced by the next
+    one of the vocabulary, as a multiple of that share at the lowest level, and at most 1. Both are
+    means over the batch.
+    """
+    replaced = tokens.clone()
+    replaced[:, place] = (tokens[:, place] + 1) % model.embedding.num_embeddings
+    sizes, shares = [], []
+    for stream, other in zip(model.streams(tokens), model.streams(replaced), strict=True):
+        state, moved = stream[:, place], (other - stream)[:, place]
+        sizes.append(state.square().mean().sqrt().item())
+        shares.append((moved.norm(dim=-1) / state.norm(dim=-1)).mean().item())
+    return {"size": sizes, "own": [min(1.0, share / shares[0]) for share in shares]}
 
 
 def bare(sublayer: nn.Module, d_model: int) -> nn.Module:
@@ -118,9 +140,9 @@ class Residual(nn.Module):
 class NormAlone(nn.Module):
     """Normalise what a layer reads, and add nothing to what it writes: sublayer(norm(x))."""
 
-    def __init__(self, sublayer: Callable, d_model: int):
+    def __init__(self, sublayer: Callable, d_model: int, norm_layer: Callable = layer_norm):
         super().__init__()
-        self.sublayer, self.norm = sublayer, Norm(d_model)
+        self.sublayer, self.norm = sublayer, Norm(d_model, norm_layer)
 
     def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
         """Return what the sublayer makes of the normalised x, and `args` after it."""

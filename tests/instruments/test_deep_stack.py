@@ -12,6 +12,8 @@ from course_lib.instruments.deep_stack import (
     RunningBatchNorm,
     Stack,
     bare,
+    follow,
+    redraw,
 )
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 
@@ -85,6 +87,50 @@ def test_without_a_causal_mask_each_character_sees_all_others(tokens):
     changed = tokens.clone()
     changed[:, 4:] = (changed[:, 4:] + 1) % 11
     assert ((model(changed) - model(tokens))[:, :4].abs().amax(-1) > 1e-6).all()
+
+
+class Silent(nn.Module):
+    """A layer with a matrix, which writes nothing."""
+
+    def __init__(self, d_model, size):
+        super().__init__()
+        self.matrix = nn.Linear(d_model, d_model)
+
+    def forward(self, query, *others):
+        return torch.zeros_like(query)
+
+
+def test_a_stack_is_made_of_the_parts_that_it_is_given(tokens):
+    model = Stack(11, 3, 12, 3, Residual, attention=Silent, feed_forward=Silent).double()
+    first, *others = model.streams(tokens)
+    assert all(torch.equal(first, stream) for stream in others)
+
+    def nothing(x, gain, bias):
+        return 0 * x
+
+    model = Stack(11, 3, 12, 3, Residual, last_norm=True, norm_layer=nothing).double()
+    torch.testing.assert_close(model(tokens), model.scores.bias.expand(2, 7, 11))
+
+
+def test_matrices_of_any_layer_are_drawn_anew_and_nothing_else_is():
+    model = Stack(11, 3, 48, 3, PreNorm, attention=Silent, last_norm=True)
+    before = {name: x.clone() for name, x in model.named_parameters()}
+    redraw(model, "N(0, 0.02²)")
+    for name, now in model.named_parameters():
+        if name.split(".")[0] not in ("attention", "feed_forward") or name.endswith(".gain"):
+            assert torch.equal(now, before[name]), name
+        elif now.dim() == 2:
+            assert 0.018 < now.std() < 0.022, name
+        else:
+            assert not now.any(), name
+
+
+def test_a_letter_stays_its_own_where_layers_write_nothing_and_fades_behind_norms_alone(tokens):
+    still = Stack(11, 3, 12, 3, Residual, attention=Silent, feed_forward=Silent).double()
+    fate = follow(still, tokens, 4)
+    assert fate["own"] == [1.0] * 4
+    assert fate["size"] == [fate["size"][0]] * 4
+    assert follow(new(NormAlone, blocks=12), tokens, 4)["own"][-1] < 0.01
 
 
 def test_running_batch_norm_is_torchs_in_training_and_after_it():

@@ -20,6 +20,7 @@ exercise = Exercise(
         "layer read, and to which is added what it found?",
         "What came in after x is for the layer. Does the norm want any of it?",
     ),
+    joins=("add_norm/post_norm",),
     clauses={
         "The sum itself is never normalised": "result_normalised_too",
         "are as in `PostNorm`": "another norm",

@@ -1,0 +1,110 @@
+"""Lesson 07's pictures: what is drawn of a letter, and what stored results say of deep stacks."""
+
+import html
+import json
+import re
+
+import matplotlib
+import pytest
+from torch.nn import functional as F
+
+matplotlib.use("agg")
+
+from course_lib.instruments import plots, results
+from course_lib.instruments.deep_stack import STARTS
+from course_lib.instruments.pictures import add_norm as pictures
+
+DEPTH = results.load("depth")["figures"]
+WARM_UP = results.load("warm_up")["figures"]
+STREAM = results.load("stream")["figures"]
+
+STAYS = {"size": [1.0] * 33, "own": [1.0] * 33}
+FADES = {"size": [10.0**-level for level in range(33)], "own": [1.0] + [0.0] * 32}
+FATES = {"N(0, 1/fan-in)": {"bare": FADES, "pre-norm": STAYS}}
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (pictures.residual, "the straight way by the identity I"),
+        (pictures.four_ways, "the path around F has none"),
+        (pictures.orders, "runs through the two plus signs only"),
+        (lambda: pictures.circle(lambda x, *_: F.layer_norm(x, (3,))), "from 1.73 to 1.73"),
+        (lambda: pictures.circle(lambda x, *_: x), "from 0."),
+        (
+            lambda: pictures.letter("A letter", FATES),
+            "bare, N(0, 1/fan-in): 0% of it its own, root mean square 1e-32; pre-norm",
+        ),
+        (lambda: pictures.gradients(DEPTH["starts"]), "1e-05 from N(0, 1/fan-in), 4e-117 from"),
+        (lambda: pictures.learned(DEPTH), "residual, N(0, 1/fan-in): explodes"),
+        (lambda: pictures.warm_up(WARM_UP), "post-norm without 3.36, DeepNorm without 2.42"),
+        (lambda: pictures.stream(STREAM), "jumps from 6 above block 11 to 1,001 above block 12"),
+    ],
+)
+def test_a_picture_says_what_is_seen_in_it(displayed, draw, said):
+    shown = displayed(draw)
+    assert said in shown["text/plain"]
+    assert html.escape(said) in shown["image/svg+xml"]
+
+
+def test_a_letter_that_is_gone_is_no_letter(displayed):
+    drawn = displayed(lambda: pictures.letter("A way", FATES))["image/svg+xml"]
+    faded = displayed(lambda: pictures.letter("A way", {"": {"a": FADES, "b": FADES}}))
+    blue = plots.COLOURS[0].lower()
+    assert drawn.lower().count(blue) - faded["image/svg+xml"].lower().count(blue) == 8
+
+
+def test_what_switches_choose_among_are_the_stacks_that_were_followed(displayed):
+    shown = displayed(lambda: pictures.letter_by_hand("A way", FATES))
+    page = html.unescape(shown["text/html"])
+    [fates] = re.findall(r"fates = (\{.+?\}), starts", page)
+    moved = json.loads(fates)
+    assert moved["N(0, 1/fan-in)"]["pre-norm"] == STAYS
+    assert moved["N(0, 1/fan-in)"]["bare"]["own"] == FADES["own"]
+    assert not re.search(r"\[\[[A-Z]+\]\]", page)
+
+
+def test_with_both_the_gradient_keeps_its_size_whatever_the_initial_weights():
+    for start in STARTS:
+        for run in DEPTH["starts"]["residual and norm"][start]:
+            assert 1 / 20 < run["gradient"][0] / run["gradient"][-1] < 20
+
+
+def test_with_both_and_only_so_32_blocks_learn_from_all_initial_weights():
+    learn = {
+        kind: [max(x["32"]["losses"]) < DEPTH["trivial"] - 0.2 for x in by_start.values()]
+        for kind, by_start in DEPTH["loss"].items()
+    }
+    assert learn["residual and norm"] == [True] * 3
+    assert learn["residual"] == [True, False, True]
+    assert learn["bare"] == learn["norm"] == [False] * 3
+    patient = [x for by_start in DEPTH["patient"].values() for x in by_start.values()]
+    assert min(patient) > DEPTH["trivial"] - 0.02, "not in a thousand steps either"
+
+
+def test_where_the_residual_connection_alone_learns_it_ends_below_the_norms():
+    alone, both = (DEPTH["loss"][kind] for kind in ("residual", "residual and norm"))
+    for start in ("torch's default", "N(0, 0.02²)"):
+        assert max(alone[start]["32"]["losses"]) < min(both[start]["32"]["losses"])
+
+
+def test_of_the_orders_post_norm_alone_needs_a_warm_up_at_the_bold_rate():
+    at = {
+        (name, share): by_rate["0.01"]
+        for name, by_share in WARM_UP["losses"].items()
+        for share, by_rate in by_share.items()
+    }
+    assert min(at.pop(("post-norm", "0%"))) > WARM_UP["trivial"] - 0.05
+    assert max(max(losses) for losses in at.values()) < 2.5
+    assert min(WARM_UP["without clipping"]["post-norm"]["0%"]) > 3.3, "clipping is not the cause"
+    with_it = WARM_UP["losses"]["post-norm"]
+    others = [min(x) for y in with_it.values() for rate, x in y.items() if rate != "0.01"]
+    assert max(with_it["30%"]["0.01"]) < min(others), "its best rate of those tried"
+
+
+def test_one_number_of_smollm2_s_first_token_is_nearly_all_of_it():
+    first, middle = STREAM["first"], STREAM["others"]["0.5"]
+    assert 290 < middle[30] / middle[0] < 340
+    assert 150 < first[12] / first[11] < 170
+    assert all(900 < x < 1100 for x in first[12:28])
+    assert min(STREAM["its share"][12:28]) > 0.97
