@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from course_lib.answers.answer import Reply, tensors
-from course_lib.answers.source import Source, source_of
+from course_lib.answers.source import Source, names_bound, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.changed_arguments import changed_arguments
 from course_lib.checking.explain.difference import Pair, difference, example, pair, sizes
@@ -121,6 +121,8 @@ def unused(exercise: Exercise, source: Source, said: str) -> str:
     if not never or any(name in said for name in never):
         return ""
     given = {*vars(builtins), *vars(sys.modules[exercise.reference.__module__])}
+    imports = [x for x in source.tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
+    given |= {name for x in imports for name in names_bound(x)}
     others = [f"`{name}`" for name in sorted(source.reads - given)]
     read = f": {_listed(others)} in their place come from another cell" if others else ""
     return f" {_listed(never)} {'is' if len(never) == 1 else 'are'} never used{read}."

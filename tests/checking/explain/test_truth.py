@@ -8,9 +8,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_lib.answers.answer import InProcess
+from course_lib.answers.source import Source
 from course_lib.checking.catalogue import load
 from course_lib.checking.explain import panel
 from course_lib.checking.explain.difference import Pair, difference, example
+from course_lib.checking.explain.explanation import unused
 from course_lib.checking.verdict import judge
 
 
@@ -201,3 +203,10 @@ def test_an_argument_that_is_changed_is_shown_before_and_after():
     told = panel.text(judged("rnn/cell", rnn_cell))
     assert "h before the call" in told
     assert "h after it" in told
+
+
+def test_what_an_answer_imports_is_of_no_other_cell():
+    head = "def neighbours(blocks, window, global_blocks, random_blocks, seed):"
+    source = Source(f"import random\n\n{head}\n    return random.random() + K\n")
+    said = unused(load("efficient/neighbours"), source, "")
+    assert "`seed` are never used: `K` in their place" in said
