@@ -56,7 +56,7 @@ reveal(guess, f"{max(sizes) / min(sizes):.1f} times")
 # %% [markdown]
 # The new fit is where Chinchilla is. And rounding alone raises the tokens for each parameter by half: the budget is a number of 24 digits, and it is raised to a power, so a small change of the exponent moves the result far.
 #
-# ## What a wrong size costs
+# ## A wrong size by the formula
 #
 # In nats, Gopher's shape is only a few hundredths above the best. **How many times the operations that a best-sized model needs did it take?**
 
