@@ -437,7 +437,7 @@ for name, key in names.items():
 # %%
 guess = None  # (RNN, windows, attention)
 
-# %% tags=["nbval-check-output", "hide-input"]
+# %% tags=["hide-input"]
 kinds = ("RNN", "window of three", "attention")
 reveal(guess, tuple(pictures.ready(kind)[7, 2] for kind in kinds))
 pictures.numbered()

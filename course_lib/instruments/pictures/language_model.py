@@ -27,9 +27,11 @@ def texts(written: Mapping[str, str], title: str) -> None:
     """Show the beginnings of texts, each below its name, two in a row."""
     names = list(written)
     rows = -(-len(names) // 2)
-    figure, panels = plots.panels(title, names, size=(8.4, 0.4 + 1.75 * rows), rows=rows)
-    for ax, (name, text) in zip(panels, written.items(), strict=True):
+    size, shown = (8.4, 0.4 + 1.75 * rows), [*names, ""][: 2 * rows]
+    figure, panels = plots.panels(title, shown, size=size, rows=rows)
+    for ax in panels:
         ax.set_axis_off()
+    for ax, (name, text) in zip(panels, written.items(), strict=False):
         ax.set_title(name, size="small", weight="bold", color=BLUE, pad=4)
         for i, row in enumerate(_wrapped(text)):
             y = 0.97 - i / LINES
@@ -97,7 +99,7 @@ def counted(losses: Mapping[str, Mapping[int, float]]) -> None:
     figure, ax = plots.axes(title, "characters of context", NATS)
     said = []
     for (name, by_length), colour in zip(losses.items(), plots.COLOURS, strict=False):
-        ax.plot(by_length.keys(), by_length.values(), "o-", color=colour)
+        ax.plot(list(by_length), list(by_length.values()), "o-", color=colour)
         last, best = max(by_length), min(by_length, key=by_length.__getitem__)
         ax.text(last + 0.15, by_length[last], name, color=colour, va="center")
         ax.plot(best, by_length[best], "o", markersize=11, fillstyle="none", color=colour)
@@ -143,22 +145,24 @@ def model() -> None:
 
 
 def training(losses: Sequence[float], lines: Mapping[str, float], title: str) -> None:
-    """Show a training's loss by step, a mean of ten, between lines at held-out losses."""
+    """Show a training's loss, a mean of ten steps if there are, between held-out losses."""
     figure, ax = plots.axes(title, "step", "nats a character", size=(6.8, 4.0))
-    steps = range(0, len(losses) - 9, 10)
-    curve = [sum(losses[i : i + 10]) / 10 for i in steps]
-    ax.plot([i + 5 for i in steps], curve, color="0.6")
-    ax.text(len(losses) / 20, curve[0], "training loss, mean of 10 steps", color="0.4", va="bottom")
+    width = min(10, len(losses))
+    steps = range(0, len(losses) - width + 1, width)
+    curve = [sum(losses[i : i + width]) / width for i in steps]
+    ax.plot([i + width / 2 for i in steps], curve, color="0.6")
+    label = f"training loss, mean of {width} steps"
+    ax.text(len(losses) / 20, curve[0], label, color="0.4", va="bottom")
     for (name, height), colour in zip(lines.items(), plots.COLOURS, strict=False):
         ax.axhline(height, color=colour, linewidth=1, linestyle="--")
-        look = {"color": colour, "va": "center", "size": "small"}
-        ax.text(1.01 * len(losses), height, f"{name} {height:.2f}", **look)
+        told = f"{name} {height:.2f}"
+        ax.text(1.01 * len(losses), height, told, color=colour, va="center", size="small")
     ax.set(xlim=(0, len(losses)), ylim=(1.3, None))
     said = ", ".join(f"{name} {height:.2f}" for name, height in lines.items())
     plots.show(
         figure,
-        f"The training loss, a mean of ten steps, falls from {curve[0]:.1f} to {curve[-1]:.1f} in "
-        f"{len(losses)} steps. Dashed lines are held-out losses: {said}.",
+        f"The training loss, a mean of {width} steps, falls from {curve[0]:.1f} to "
+        f"{curve[-1]:.1f} in {len(losses)} steps. Dashed lines are held-out losses: {said}.",
     )
 
 
@@ -195,7 +199,7 @@ def by_context(curves: Mapping[str, Mapping[int, float]], table: float, title: s
     said = [f"the table {table:.2f}"]
     ax.axhline(table, color=ORANGE, linestyle="--", linewidth=1)
     for (name, losses), colour in zip(curves.items(), (BLUE, GREEN), strict=True):
-        ax.plot(losses.keys(), losses.values(), ".-", color=colour)
+        ax.plot(list(losses), list(losses.values()), ".-", color=colour)
         last = max(losses)
         ax.text(1.1 * last, losses[last], name, color=colour, va="center")
         said.append(f"{name} " + ", ".join(f"{loss:.2f} from {k}" for k, loss in losses.items()))
@@ -235,7 +239,7 @@ def swept(losses: Mapping[str, Mapping[str, float]], title: str) -> None:
     said = []
     for (name, by_rate), colour in zip(losses.items(), (ORANGE, BLUE), strict=True):
         rates = [float(rate) for rate in by_rate]
-        ax.plot(rates, by_rate.values(), "o-", color=colour)
+        ax.plot(rates, list(by_rate.values()), "o-", color=colour)
         ax.text(1.1 * rates[-1], [*by_rate.values()][-1], name, color=colour, va="center")
         each = ", ".join(f"{loss:.3f} at {rate}" for rate, loss in by_rate.items())
         said.append(f"{name}: {each}")
