@@ -41,7 +41,6 @@ from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
 from research.benchmarks import blocks, generation, on_gpu, translation
-from research.benchmarks import pages as page_costs
 from research.benchmarks.efficient import table
 
 UPDATE = "UPDATE_PAGES" in os.environ
@@ -284,7 +283,6 @@ def test_the_results_page_shows_the_kept_results():
     hold_results("block_speed", times)
     pace = generation.table(figures("generation_speed"))
     hold_results("generation_speed", pace)
-    hold_results("pages_cost", page_costs.table(figures("pages_cost")))
     hold_results("translation_speed", translation.table(figures("translation_speed")))
     told = research.evaluation.table(figures("wrong_answers"))
     hold_results("wrong_answers", told)
