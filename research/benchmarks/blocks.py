@@ -30,9 +30,9 @@ THEIRS = "PyTorch's nn.TransformerEncoderLayer"
 HUGGING_FACE = "transformers' BertLayer, sdpa"
 
 
-def fused_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+def fused_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Normalise by torch's own function."""
-    return F.layer_norm(x, gain.shape, gain, bias)
+    return F.layer_norm(x, gain.shape, gain, bias, eps)
 
 
 ATTENTION = {"attention": partial(MultiHeadAttention, rule=F.scaled_dot_product_attention)}

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.data import store
@@ -26,6 +25,8 @@ from course_lib.instruments import results
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.pretrained import marian
 from research.benchmarks import in_turn
+from research.benchmarks.blocks import fused_norm
+from research.benchmarks.generation import fused_attention
 
 NAME, COMMAND = "translation_speed", "python -m research.benchmarks.translation"
 ROUNDS = 7
@@ -47,17 +48,6 @@ TEXTS = {
 }
 
 Translate = Callable[[str], str]
-
-
-def fused_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Normalise by torch's own function."""
-    return F.layer_norm(x, gain.shape, gain, bias, eps)
-
-
-def fused_rule(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attend by torch's own function, which is quicker with a batch dimension."""
-    q, k, v = (x.unsqueeze(0) for x in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, mask).squeeze(0)
 
 
 @torch.no_grad()
@@ -102,7 +92,7 @@ def engine(folder: Path) -> Translate:
 def writers(folder: Path) -> dict[str, Translate]:
     """Return the translators by name."""
     model = marian.load("en-pt")
-    attention = partial(MultiHeadAttention, rule=fused_rule)
+    attention = partial(MultiHeadAttention, rule=fused_attention)
     fused = marian.load("en-pt", norm_layer=fused_norm, attention=attention)
     ours = {AGAIN: partial(reading_again, model), COURSE: model.translate, FUSED: fused.translate}
     return ours | {THEIRS: engine(folder)}
