@@ -80,11 +80,14 @@ def another_softmax(exercise: Exercise, softmax: Softmax) -> Callable:
 
     def build(self, *arguments: Any, **named: Any) -> None:
         reference.__init__(self, *arguments, **named)
-        # a layer may keep the function by which it attends
+        # a layer may keep the function by which it attends, or attend in its own method
         for layer in self.modules() if isinstance(self, nn.Module) else (self,):
             for key, value in list(vars(layer).items()):
                 if isinstance(value, types.FunctionType):
                     setattr(layer, key, _knowing(value, softmax))
+            if isinstance(layer, nn.Module) and layer is not self:
+                forward = _knowing(type(layer).forward, softmax)
+                layer.forward = types.MethodType(forward, layer)
 
     changed = {"__init__": build, method: _knowing(getattr(reference, method), softmax)}
     return type(reference.__name__, (reference,), changed)

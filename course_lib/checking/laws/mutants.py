@@ -1,10 +1,10 @@
 """Wrong answers derived mechanically from any reference: a sound check catches each of them."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -22,8 +22,7 @@ from course_lib.checking.run.trial import (
     is_float,
     request_for,
 )
-
-SOFTMAX = attention.softmax
+from course_lib.checking.stock_mistakes import another_softmax
 
 
 def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
@@ -56,13 +55,13 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         for name, place, value in _usual(by_place, first.build):
             derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value), without=name)
     calls: list[bool] = []  # whether each call of softmax came with a mask
-    with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
-        for question in cases(exercise, 0):
-            InProcess(exercise.reference).run(replace(question.request, watch=()))
+    noting = InProcess(another_softmax(exercise, partial(_noted, calls)))
+    for question in cases(exercise, 0):
+        noting.run(replace(question.request, watch=()))
     if calls and exercise.reference is not attention.softmax:
-        derived["softmax without its maximum"] = _wrap(exercise, _with_softmax(_overflowing))
+        derived["softmax without its maximum"] = another_softmax(exercise, _overflowing)
         if any(calls):
-            derived["masked with a large number"] = _wrap(exercise, _with_softmax(_finite_mask))
+            derived["masked with a large number"] = another_softmax(exercise, _finite_mask)
     return derived
 
 
@@ -202,9 +201,9 @@ def _ignoring(place: int, usual: Any) -> Callable:
     return change
 
 
-def _noted(calls: list[bool], scores: Tensor, mask: Tensor | None) -> Tensor:
+def _noted(calls: list[bool], scores: Tensor, mask: Tensor | None = None) -> Tensor:
     calls.append(mask is not None)
-    return SOFTMAX(scores, mask)
+    return attention.softmax(scores, mask)
 
 
 def _overflowing(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -217,26 +216,3 @@ def _overflowing(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 def _finite_mask(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return torch.softmax(scores if mask is None else scores.masked_fill(~mask, -1e4), -1)
-
-
-def _with_softmax(softmax: Callable) -> Callable:
-    def change(call: Callable, inputs: tuple) -> Any:
-        with _softmax_replaced(softmax):
-            return call(*inputs)
-
-    return change
-
-
-@contextmanager
-def _softmax_replaced(softmax: Callable) -> Iterator[None]:
-    """Let every module of the course that knows `attention.softmax` find another one."""
-    modules = [m for name, m in list(sys.modules.items()) if name.startswith("course_lib.")]
-    places = [(m, name) for m in modules for name, x in list(vars(m).items()) if x is SOFTMAX]
-    places = [(m, name) for m, name in places if m is not sys.modules[__name__]]
-    try:
-        for module, name in places:
-            setattr(module, name, softmax)
-        yield
-    finally:
-        for module, name in places:
-            setattr(module, name, SOFTMAX)
