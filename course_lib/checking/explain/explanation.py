@@ -29,8 +29,8 @@ from course_lib.checking.run.trial import (
     AnswerRun,
     Call,
     Trial,
+    ask,
     cases,
-    plain,
     same,
     same_reply,
 )
@@ -223,7 +223,7 @@ def _on_condition(tried: AnswerRun, trial: Trial, said: str, seed: int) -> str:
     condition = CONDITIONS.get(trial.sentence)
     if trial.sentence == UNCHANGED:
         failing = [call for call in trial.calls if not call.held]
-        asked = [plain(tried.exercise, call.case, seed) for call in failing]
+        asked = [ask(tried.exercise, call.case, seed) for call in failing]
         replies = [(tried.reply(x), x.expected) for x in asked]
         # these calls are on other numbers as well
         if not all(same_reply(ours, right, tried.exercise) for ours, right in replies):

@@ -14,8 +14,8 @@ from course_lib.checking.run.trial import (
     AnswerRun,
     Call,
     Question,
+    ask,
     is_float,
-    plain,
     same,
     same_reply,
 )
@@ -157,7 +157,7 @@ def equal_sizes(exercise: Exercise, seed: int) -> list[Question]:
     Where a mistake brings sizes together that do not fit, torch says so in its own words, which
     depend on how the product is written. With equal sizes there is a result, which is the same.
     """
-    asked = [plain(exercise, case, seed) for case in _equal_cases(exercise, seed)]
+    asked = [ask(exercise, case, seed) for case in _equal_cases(exercise, seed)]
     return [question for question in asked if not question.expected.error]
 
 

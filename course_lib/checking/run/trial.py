@@ -255,9 +255,9 @@ def cases(exercise: Exercise, seed: int) -> list[Question]:
     return _standard(exercise, seed)[0].questions
 
 
-def plain(exercise: Exercise, case: Case, seed: int) -> Question:
-    """Ask for the result of a case alone."""
-    request = request_for(exercise, case, seed)
+def ask(exercise: Exercise, case: Case, seed: int, **more: Any) -> Question:
+    """Ask for a case, by default for its result alone; the reference replies."""
+    request = request_for(exercise, case, seed, **more)
     return Question(case, request, InProcess(exercise.reference).run(request))
 
 
@@ -307,59 +307,60 @@ def _unit_matrix(y: Tensor) -> Tensor:
 @fresh_settings()
 def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
-    reference = InProcess(exercise.reference)
-    # the second time with other numbers, where they are drawn: what an answer keeps is wrong there
-    cases, others = drawn(exercise, seed), drawn(exercise, seed + 1)
-    redrawn = {id(case): other for case, other in zip(cases, others, strict=False)}
-    draw = Draw(seed)
-
-    def ask(case: Case, **more: Any) -> Question:
-        request = request_for(exercise, case, seed, **more)
-        return Question(case, request, reference.run(request))
-
-    changeable = _can_change(cases)
-
-    def value(case: Case) -> Question:
-        # where inputs can be changed, there is a property for all that a call should leave alone
-        plain = ask(case, settings=not changeable)
-        if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
-            return plain
-        cotangent = _cotangent(plain.expected.output, draw)
-        return replace(plain, fuller=ask(case, cotangent=cotangent))
-
     # whatever is computed has "" in its name
     with without_compiler(), Watch(kinds=("",)) as computed:
-        asked = list(map(value, cases))
+        asked = list(_results(exercise, seed))
     # what the reference refuses, its stub refuses too: it is given, and not asked
-    values = [question for question in asked if not question.expected.error]
+    results = [question for question in asked if not question.expected.error]
+    gradients = [q.fuller for q in results if q.fuller]
     exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
-    gradients = [q.fuller for q in values if q.fuller]
-    # where numbers and sizes make no difference, one case of each kind will do
-    kinds = one_of_each(values, Tensor.dim)
-    # of few numbers one may come out right by chance
-    few = one_of_each(sorted(values, key=lambda q: -q.case.size), type)
-    asked = [StandardProperty("every case gives the right result", 4, values)]
+    standard = [StandardProperty("every case gives the right result", 4, results)]
     if gradients:
-        asked.append(StandardProperty(GRADIENTS, 2, gradients))
+        standard.append(StandardProperty(GRADIENTS, 2, gradients))
     if gradients or exercise.no_gradient:
-        doubles = [ask(each(q.case, _double), dtype=torch.float64) for q in few]
-        asked.append(StandardProperty(FLOAT64, 1, doubles))
+        doubles = list(_doubles(exercise, results, seed))
+        standard.append(StandardProperty(FLOAT64, 1, doubles))
+    # where numbers and sizes make no difference, one case of each kind will do
+    kinds = one_of_each(results, Tensor.dim)
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
-        asked.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
-    if changeable:
-        again = [redrawn.get(id(q.case), q.case) for q in kinds]
-        scattered = [
-            ask(
-                case,
-                scattered=True,
-                keywords=_optional(exercise, len(case.inputs)),
-                settings=True,
-            )
-            for case in again
-        ]
-        asked.append(StandardProperty(UNCHANGED, 1, scattered))
-    return asked
+        standard.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
+    if _can_change(drawn(exercise, seed)):
+        scattered = list(_scattered(exercise, kinds, seed))
+        standard.append(StandardProperty(UNCHANGED, 1, scattered))
+    return standard
+
+
+def _results(exercise: Exercise, seed: int) -> Iterator[Question]:
+    """Ask for the result of each case; the fuller question is for its gradients as well."""
+    found, draw = drawn(exercise, seed), Draw(seed)
+    # where inputs can be changed, there is a property for all that a call should leave alone
+    settings = not _can_change(found)
+    for case in found:
+        question = ask(exercise, case, seed, settings=settings)
+        if differentiable(exercise, replace(question.expected, inputs=case.inputs)):
+            cotangent = _cotangent(question.expected.output, draw)
+            question = replace(question, fuller=ask(exercise, case, seed, cotangent=cotangent))
+        yield question
+
+
+def _doubles(exercise: Exercise, results: list[Question], seed: int) -> Iterator[Question]:
+    """Ask for the largest case of each kind in float64: few numbers may be right by chance."""
+    for question in one_of_each(sorted(results, key=lambda q: -q.case.size), type):
+        yield ask(exercise, each(question.case, _double), seed, dtype=torch.float64)
+
+
+def _scattered(exercise: Exercise, kinds: list[Question], seed: int) -> Iterator[Question]:
+    """Ask again with inputs that are not contiguous, and with arguments by their names.
+
+    Where numbers are drawn they are others than before: what an answer has kept is wrong there.
+    """
+    cases, others = drawn(exercise, seed), drawn(exercise, seed + 1)
+    redrawn = {case.name: other for case, other in zip(cases, others, strict=False)}
+    for question in kinds:
+        case = redrawn.get(question.case.name, question.case)
+        named = _optional(exercise, len(case.inputs))
+        yield ask(exercise, case, seed, scattered=True, keywords=named, settings=True)
 
 
 def drawn(exercise: Exercise, seed: int) -> list[Case]:
