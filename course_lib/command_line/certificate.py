@@ -9,6 +9,7 @@ from typing import Any
 
 from course_lib.command_line import shared
 from course_lib.files.atomic import write_atomically
+from course_lib.files.templates import templates
 from course_lib.files.workspace import Workspace
 
 NAME = "certificate"
@@ -26,18 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Write the page into the workspace, and print its figures."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     workspace = shared.workspace(options.workspace)
     figures = collect(workspace)
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template(PAGE).render(**figures, signs=SIGNS)
+    template = templates(Path(__file__).parent).get_template(PAGE)
+    page = template.render(**figures, signs=SIGNS)
     path = workspace.folder / PAGE
     write_atomically(path, page + "\n")
     verdicts = figures["verdicts"]

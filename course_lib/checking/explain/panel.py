@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from course_lib.checking.notebook.progress import standing
 from course_lib.checking.run.trial import same
 from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
 from course_lib.checking.verdict import Failure, Verdict
+from course_lib.files.templates import templates
 from course_lib.files.workspace import Workspace
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
@@ -115,61 +117,11 @@ def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
     return _case_heading(failure), [*outcome, *inputs]
 
 
-TEMPLATE = """
-{%- set below = "margin-top:.6em" -%}
-{%- set small = "opacity:.75;" ~ below -%}
-{%- set folded = "cursor:pointer;opacity:.75" -%}
-{%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
-               ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
-{%- set font = "font-family:var(--jp-code-font-family,"
-               ~ "var(--vscode-editor-font-family,monospace));white-space:pre" -%}
-{%- macro table(rows) -%}
-  <div style="overflow-x:auto"><table style="border-collapse:collapse;margin:.1em 0">
-  {%- for label, value in rows -%}
-    <tr style="background:none">
-    {#- -#}<td style="{{ cell }};white-space:nowrap
-    {%- if label in signs %};color:{{ signs[label] }}{% endif %}">
-    {{- label }}</td>
-    {#- -#}<td style="{{ cell }}{% if label not in signs %};{{ font }}{% endif %}">
-    {{- value }}</td></tr>
-  {%- endfor -%}
-  </table></div>
-{%- endmacro -%}
-<div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
-{#- -#} {{ lines }}">
-{#- -#}<div style="font-weight:600">
-{#- -#}<span style="color:{{ colour }}">{{ sign }}</span> {{ headline }}</div>
-{#- -#}<div>{{ message | code }}</div>
-{%- if stays -%}<div>{{ stays | code }}</div>{%- endif -%}
-{%- for section in sections -%}
-  {%- if section.folded -%}
-    <details style="{{ below }}"><summary style="{{ folded }}">
-    {{- section.heading }}</summary>
-    {{- table(section.rows) }}</details>
-  {%- else -%}
-    <div style="{{ small }}">{{ section.heading }}</div>{{ table(section.rows) }}
-  {%- endif -%}
-{%- endfor -%}
-{%- if solution -%}
-  <details style="{{ below }}"><summary style="{{ folded }}">The library's version</summary>
-  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0;overflow-x:auto">
-  {{- solution }}</pre></details>
-{%- endif -%}
-{%- for line in next_steps -%}
-  <div style="{{ small }}">{{ line | code }}</div>
-{%- endfor -%}
-</div>
-"""
-
-
 @cache
 def _template() -> Any:
-    # 45 ms that only a notebook waits for
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment = templates(Path(__file__).parent)
     environment.filters["code"] = code
-    return environment.from_string(TEMPLATE)
+    return environment.get_template("panel.html")
 
 
 def _headline(verdict: Verdict) -> tuple[str, str]:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
+from course_lib.files.templates import templates
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.shared.text import clean, count, number, points, who
 
@@ -33,13 +33,7 @@ def sign(status: str) -> str:
     return "✎" if status in BY_HAND else SIGNS.get(status, "✗")
 
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parents[1]),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_TEMPLATES = templates(Path(__file__).parents[1])
 _TEMPLATES.globals |= {
     "STATUSES": STATUSES,
     "MARKS": MARKS,
