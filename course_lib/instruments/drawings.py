@@ -6,7 +6,7 @@ A unit is half an inch, about two lines of text; a page is 13 units wide.
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from math import dist
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
@@ -26,13 +26,18 @@ Side = Literal["N", "E", "S", "W"]
 Place = tuple[float, float]
 
 # what a colour means, in every drawing of the course
-ROLES: dict[Role, str] = dict(
-    zip(
-        get_args(Role),
-        "#0072B2 #D55E00 #009E73 #56B4E9 #CC79A7 #E69F00 #7F7F7F #595959 #BFBFBF #B3A100".split(),
-        strict=True,
-    )
-)
+ROLES: dict[Role, str] = {
+    "query": "#0072B2",
+    "key": "#D55E00",
+    "value": "#009E73",
+    "weights": "#56B4E9",
+    "network": "#CC79A7",
+    "norm": "#E69F00",
+    "stream": "#7F7F7F",
+    "plain": "#595959",
+    "dim": "#BFBFBF",
+    "position": "#B3A100",
+}
 
 
 class Box(NamedTuple):
