@@ -24,8 +24,8 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import load
 from course_lib.checking.explain import panel
-from course_lib.checking.mended import without_texts
 from course_lib.checking.notebook.statements import IMPORTS, statements
+from course_lib.checking.page_distance import without_texts
 from course_lib.checking.verdict import judge
 from course_lib.files.releases import INSTALLATION, without
 

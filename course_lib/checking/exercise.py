@@ -219,6 +219,10 @@ class Exercise:
         self.draw = draw
         return draw
 
+    def requires(self, sentence: str, points: int = 1) -> Callable:
+        """Take the function below as a property with this sentence."""
+        return lambda holds: self.properties.append(Property(sentence, points, holds)) or holds
+
     def steps(self, answer: type) -> type:
         """Take the class below, the reference cut into methods, of which mistakes change one."""
         self.in_steps = answer
@@ -274,13 +278,6 @@ class Exercise:
                 return {}
             initial = made.state_dict() if isinstance(made, nn.Module) else {}
             return {name: w + torch.randn_like(w) / 4 for name, w in initial.items()}
-
-    def _property(self, sentence: str, points: int = 1) -> Callable:
-        """Take the function below as a property with this sentence."""
-        return lambda holds: self.properties.append(Property(sentence, points, holds)) or holds
-
-    # the last line: from here on `property` is this decorator, and no longer Python's
-    property = _property
 
 
 def _is_tool(name: str, value: Any) -> bool:

@@ -208,7 +208,7 @@ def test_a_killed_run_says_which_exercise_has_changed_and_judges_all_anew(tmp_pa
     assert not (out / "results.json").exists()
     mended = course / "course_lib" / "exercises" / "self_attention" / "project.py"
     text = mended.read_text("utf8")
-    worth = '@exercise.property("each matrix changes its own role and no other"'
+    worth = '@exercise.requires("each matrix changes its own role and no other"'
     assert worth in text
     mended.write_text(text.replace(worth, f"{worth}, points=3"), "utf8")
     said, _ = command(*words, course=course).communicate()

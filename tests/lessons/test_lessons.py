@@ -27,7 +27,7 @@ from course_lib.files.paths import ROOT
 from course_lib.files.releases import INSTALLATION
 from course_lib.grading.marks.by_hand import read_rubric
 from course_lib.grading.marks.schema import BY_HAND
-from course_lib.grading.marks.words import in_words
+from course_lib.grading.marks.written_answers import in_words
 from course_lib.instruments import results
 from lessons import build as lessons_build
 from lessons.build import (

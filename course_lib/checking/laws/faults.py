@@ -20,7 +20,7 @@ from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
-from course_lib.checking.mended import ROOM, tokens, without_texts
+from course_lib.checking.page_distance import ROOM, tokens, without_texts
 from course_lib.checking.run.trial import AnswerRun, cases, same_reply
 from course_lib.checking.verdict import judge
 

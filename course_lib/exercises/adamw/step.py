@@ -52,14 +52,14 @@ def cases(draw: Draw):
     yield "a gradient of 0, at first", (draw.normal(3), nothing, nothing, nothing, 1, 0.1, 0.2)
 
 
-@exercise.property("the first step moves by the rate, whatever the size of the gradient")
+@exercise.requires("the first step moves by the rate, whatever the size of the gradient")
 def by_the_rate(answer, draw: Draw):
     gradient, nothing = draw.normal(5) + 3 * draw.normal(5).sign(), torch.zeros(5)
     moved = [answer(nothing, c * gradient, nothing, nothing, 1, 0.1, 0.0)[0] for c in (1, 100)]
     return all(torch.allclose(x, -0.1 * gradient.sign(), atol=1e-4) for x in moved)
 
 
-@exercise.property("without a gradient, only the decay is left")
+@exercise.requires("without a gradient, only the decay is left")
 def decay_alone(answer, draw: Draw):
     parameter, nothing = draw.normal(4), torch.zeros(4)
     found, *_ = answer(parameter, nothing, nothing, nothing, 1, 0.1, 0.5)

@@ -54,7 +54,7 @@ def cases(draw: Draw):
     yield "sentences of one token", words(draw, 3, 1, 2)
 
 
-@exercise.property("with gain 1 and bias 0, each column of real tokens has mean 0 and variance 1")
+@exercise.requires("with gain 1 and bias 0, each column of real tokens has mean 0 and variance 1")
 def standard(answer, draw: Draw):
     x, mask = 2 + 3 * draw.normal(3, 5, 4), draw.mask(3, 5)
     found = answer(x, torch.ones(4), torch.zeros(4), mask)[mask]
@@ -63,7 +63,7 @@ def standard(answer, draw: Draw):
     )
 
 
-@exercise.property("a column may grow, and padding may hold anything: real tokens stay as they are")
+@exercise.requires("a column may grow, and padding may hold anything: real tokens stay as they are")
 def moved(answer, draw: Draw):
     (x, gain, bias), mask = words(draw, 3, 5, 2), draw.mask(3, 5)
     plain = answer(x, gain, bias, mask)[mask]
@@ -72,7 +72,7 @@ def moved(answer, draw: Draw):
     return (plain - bias).abs().max() > 0 and torch.allclose(again, plain, atol=1e-3)
 
 
-@exercise.property("a token moves the tokens of other sentences, and only in its own column")
+@exercise.requires("a token moves the tokens of other sentences, and only in its own column")
 def other_sentences(answer, draw: Draw):
     x, gain, bias = words(draw, 2, 4, 3)
     plain = answer(x, gain, bias)

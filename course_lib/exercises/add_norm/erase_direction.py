@@ -43,14 +43,14 @@ def cases(draw: Draw):
     yield "a direction against the axes", (draw.normal(2, 3), torch.tensor([-2.0, 0.0, -1.0]))
 
 
-@exercise.property("nothing is left along the direction, and something is left across it")
+@exercise.requires("nothing is left along the direction, and something is left across it")
 def nothing_left(answer, draw: Draw):
     direction = 3 * draw.normal(5)
     found = answer(draw.normal(2, 4, 5), direction)
     return found.abs().amax(-1).min() > 0 and (found @ direction).abs().max() < 1e-4
 
 
-@exercise.property("how much of the direction a token had before plays no part")
+@exercise.requires("how much of the direction a token had before plays no part")
 def what_was_there(answer, draw: Draw):
     stream, direction = draw.normal(4, 3), draw.normal(3)
     found = answer(stream, direction)
@@ -58,7 +58,7 @@ def what_was_there(answer, draw: Draw):
     return found.abs().max() > 0 and torch.allclose(answer(written, direction), found, atol=1e-4)
 
 
-@exercise.property("neither the length of the direction nor its sign plays a part", points=2)
+@exercise.requires("neither the length of the direction nor its sign plays a part", points=2)
 def any_length(answer, draw: Draw):
     stream, direction = draw.normal(4, 3), draw.normal(3)
     plain = answer(stream, direction)

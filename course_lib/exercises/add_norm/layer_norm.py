@@ -47,7 +47,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", words(draw, 3, 2, 4, 6)
 
 
-@exercise.property("with gain 1 and bias 0, each token has the mean 0 and the variance 1")
+@exercise.requires("with gain 1 and bias 0, each token has the mean 0 and the variance 1")
 def standard(answer, draw: Draw):
     x, gain, bias = 2 + 3 * draw.normal(2, 4, 6), torch.ones(6), torch.zeros(6)
     found = answer(x, gain, bias)
@@ -56,7 +56,7 @@ def standard(answer, draw: Draw):
     )
 
 
-@exercise.property("a token may grow, and its entries move together: nothing changes for anybody")
+@exercise.requires("a token may grow, and its entries move together: nothing changes for anybody")
 def moved(answer, draw: Draw):
     x, gain, bias = words(draw, 3, 5)
     plain = answer(x, gain, bias)
@@ -65,7 +65,7 @@ def moved(answer, draw: Draw):
     return (plain - bias).abs().max() > 0 and torch.allclose(again, plain, atol=1e-3)
 
 
-@exercise.property("a token of equal entries comes out as the bias, and no other token does")
+@exercise.requires("a token of equal entries comes out as the bias, and no other token does")
 def equal_entries(answer, draw: Draw):
     x, gain, bias = words(draw, 3, 5)
     x[:2] = torch.tensor([[3.0], [-8.0]])

@@ -45,7 +45,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("the larger alpha is, the nearer the result comes to the norm of x alone")
+@exercise.requires("the larger alpha is, the nearer the result comes to the norm of x alone")
 def towards_x(answer, draw: Draw):
     x, nothing = 2 + 3 * draw.normal(4, 5), torch.zeros(5)
     shift = draw.normal(4, 5)

@@ -57,7 +57,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("a layer that finds nothing leaves x as it is, one that finds more adds more")
+@exercise.requires("a layer that finds nothing leaves x as it is, one that finds more adds more")
 def runs_through(answer, draw: Draw):
     x, columns, build = 2 + 3 * draw.normal(4, 5), draw.normal(5), (Probe("scaled"), 5)
     nothing, once, thrice = (
@@ -70,7 +70,7 @@ def runs_through(answer, draw: Draw):
     )
 
 
-@exercise.property("a token ten times as large stays so, and what is added to it is the same")
+@exercise.requires("a token ten times as large stays so, and what is added to it is the same")
 def reads_one_size(answer, draw: Draw):
     x, build = 2 + draw.normal(4, 5), (Probe("linear", (5, 5)), 5)
     added = answer(x, build=build) - x

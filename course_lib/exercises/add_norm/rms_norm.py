@@ -42,13 +42,13 @@ def cases(draw: Draw):
     yield "two batch dimensions", words(draw, 3, 2, 4, 6)
 
 
-@exercise.property("with gain 1, the squares of each token's entries have the mean 1")
+@exercise.requires("with gain 1, the squares of each token's entries have the mean 1")
 def one_size(answer, draw: Draw):
     found = answer(2 + 3 * draw.normal(2, 4, 6), torch.ones(6))
     return torch.allclose((found**2).mean(-1), torch.ones(2, 4), atol=1e-3)
 
 
-@exercise.property("a token may grow and nothing changes; turned round, its result turns round")
+@exercise.requires("a token may grow and nothing changes; turned round, its result turns round")
 def grown(answer, draw: Draw):
     x, gain = words(draw, 3, 5)
     plain = answer(x, gain)
@@ -57,7 +57,7 @@ def grown(answer, draw: Draw):
     return plain.abs().max() > 0 and torch.allclose(again, factor.sign() * plain, atol=1e-3)
 
 
-@exercise.property("with gain 1, a token of sevens becomes one of ones, since its mean is left in")
+@exercise.requires("with gain 1, a token of sevens becomes one of ones, since its mean is left in")
 def mean_kept(answer, draw: Draw):
     signs = torch.tensor([[1.0], [-1.0]]).expand(2, 5)
     return torch.allclose(answer(7 * signs, torch.ones(5)), signs, atol=1e-3)

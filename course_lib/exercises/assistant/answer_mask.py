@@ -62,7 +62,7 @@ def cases(draw: Draw):
     )  # fmt: skip
 
 
-@exercise.property("there are as many targets as the answer has tokens, and they are the answer")
+@exercise.requires("there are as many targets as the answer has tokens, and they are the answer")
 def the_answer_itself(answer, draw: Draw):
     tokens, asked, lengths = conversation(draw, 30, (10, 25), (4, 30), (12, 20))
     targets = answer(tokens, asked, lengths)
@@ -70,7 +70,7 @@ def the_answer_itself(answer, draw: Draw):
     return all(torch.equal(y[y != -100], x[a:b]) for x, y, a, b in rows)
 
 
-@exercise.property("other tokens in the prompt and in the padding change no target")
+@exercise.requires("other tokens in the prompt and in the padding change no target")
 def prompt_is_nothing(answer, draw: Draw):
     tokens, asked, lengths = conversation(draw, 12, (5, 9), (3, 12), (4, 7))
     places = torch.arange(12)

@@ -82,13 +82,13 @@ def cases(draw: Draw):
     yield "tokens of other places", telling(draw, 5, 9, 5, wrong=any_place)
 
 
-@exercise.property("what is written is allowed, whatever the model prefers")
+@exercise.requires("what is written is allowed, whatever the model prefers")
 def is_allowed(answer, draw: Draw):
     drawn = [asked(draw, 7, 6, 5) for _ in range(4)]
     return all(answer(*inputs) in inputs[2] for inputs in drawn)
 
 
-@exercise.property("an answer that is not allowed any more gives way, and others stay")
+@exercise.requires("an answer that is not allowed any more gives way, and others stay")
 def gives_way(answer, draw: Draw):
     probe, prompt, allowed = asked(draw, 5, 12, 4)
     first = answer(probe, prompt, allowed)

@@ -43,14 +43,14 @@ def cases(draw: Draw):
     yield "as many queries as each has numbers", sizes(draw, queries=3, keys=5, d_q=3, d_k=2, d_a=4)
 
 
-@exercise.property("no score is larger than the sum of |v|, however long the queries")
+@exercise.requires("no score is larger than the sum of |v|, however long the queries")
 def bounded(answer, draw: Draw):
     q, k, w_q, w_k, v = sizes(draw, queries=4, keys=3, d_q=5, d_k=2, d_a=6)
     scores = answer(1000 * q, k, w_q, w_k, v)
     return 0 < scores.abs().max() <= v.abs().sum() + 1e-4
 
 
-@exercise.property("exchanging the queries and W_q with the keys and W_k transposes the scores")
+@exercise.requires("exchanging the queries and W_q with the keys and W_k transposes the scores")
 def exchanged(answer, draw: Draw):
     q, k, w_q, w_k, v = sizes(draw, queries=4, keys=3, d_q=5, d_k=2, d_a=6)
     scores = answer(q, k, w_q, w_k, v)

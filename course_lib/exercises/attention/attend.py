@@ -46,7 +46,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5), draw.normal(3, 2, 3, 5))
 
 
-@exercise.property("a masked state might as well not be there, however large its score")
+@exercise.requires("a masked state might as well not be there, however large its score")
 def masked_state(answer, draw: Draw):
     query, states = draw.normal(1, 4), draw.normal(5, 4)
     shown = torch.tensor([True, True, False, True, False])
@@ -57,7 +57,7 @@ def masked_state(answer, draw: Draw):
     return torch.allclose(contexts, alone, atol=1e-3) and not hidden.any() and weights.sum() > 0.9
 
 
-@exercise.property("equal states get equal weights, and the context is that state")
+@exercise.requires("equal states get equal weights, and the context is that state")
 def equal_states(answer, draw: Draw):
     state = draw.normal(1, 4)
     contexts, weights = answer(draw.normal(3, 4), state.expand(5, 4))

@@ -42,13 +42,13 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("with the identity as W, the scores are dot products")
+@exercise.requires("with the identity as W, the scores are dot products")
 def identity(answer, draw: Draw):
     q, k = draw.normal(3, 4), draw.normal(5, 4)
     return torch.allclose(answer(q, k, torch.eye(4)), q @ k.mT, atol=1e-5)
 
 
-@exercise.property("exchanging queries and keys, and transposing W, transposes the scores")
+@exercise.requires("exchanging queries and keys, and transposing W, transposes the scores")
 def exchanged(answer, draw: Draw):
     q, k, w = draw.normal(3, 4), draw.normal(5, 2), draw.normal(4, 2)
     scores = answer(q, k, w)

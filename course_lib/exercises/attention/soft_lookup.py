@@ -58,14 +58,14 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("as the temperature falls, the result tends to the nearest key's value", 2)
+@exercise.requires("as the temperature falls, the result tends to the nearest key's value", 2)
 def cold(answer, draw: Draw):
     order, values = torch.tensor([2, 0, 3]), draw.normal(4, 5)
     queries = torch.eye(4)[order] + 0.1 * draw.normal(3, 4)
     return torch.allclose(answer(queries, torch.eye(4), values, 0.002), values[order], atol=1e-5)
 
 
-@exercise.property("as the temperature rises, the result tends to the mean of the values")
+@exercise.requires("as the temperature rises, the result tends to the mean of the values")
 def hot(answer, draw: Draw):
     values = draw.normal(4, 5)
     found = answer(draw.normal(3), draw.normal(4, 3), values, 1e6)

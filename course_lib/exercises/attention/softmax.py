@@ -44,13 +44,13 @@ def cases(draw: Draw):
     yield "one key", (draw.normal(3, 1),)
 
 
-@exercise.property("each row of weights sums to one")
+@exercise.requires("each row of weights sums to one")
 def rows_sum_to_one(answer, draw: Draw):
     weights = answer(draw.normal(3, 5))
     return torch.allclose(weights.sum(-1), torch.ones(3)) and (weights >= 0).all()
 
 
-@exercise.property("adding a number to a whole row changes nothing, however large it is", points=2)
+@exercise.requires("adding a number to a whole row changes nothing, however large it is", points=2)
 def shifted(answer, draw: Draw):
     scores = draw.normal(2, 4)
     weights = answer(scores)
@@ -58,14 +58,14 @@ def shifted(answer, draw: Draw):
     return weights.abs().max() > 0 and torch.allclose(far, weights, atol=1e-3)
 
 
-@exercise.property("a row with every key masked is all zeros, the others are not", points=2)
+@exercise.requires("a row with every key masked is all zeros, the others are not", points=2)
 def fully_masked(answer, draw: Draw):
     mask = torch.tensor([[False, False, False], [True, False, True]])
     weights = answer(draw.normal(2, 3), mask)
     return (weights[0] == 0).all() and torch.allclose(weights[1].sum(), torch.tensor(1.0))
 
 
-@exercise.property("a masked key weighs nothing, however large its score")
+@exercise.requires("a masked key weighs nothing, however large its score")
 def masked_key(answer, draw: Draw):
     mask = torch.tensor([[True, False, True, True], [False, True, True, False]])
     weights = answer(draw.normal(2, 4) + torch.where(mask, -1000.0, 1000.0), mask)

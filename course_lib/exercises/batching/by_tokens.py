@@ -49,13 +49,13 @@ def cases(draw: Draw):
     yield "no sentence", ([], longest)
 
 
-@exercise.property("every sentence is in exactly one batch")
+@exercise.requires("every sentence is in exactly one batch")
 def every_index_once(answer, draw: Draw):
     given = lengths(draw, draw.number(15, 40))
     return sorted(i for batch in answer(given, 24) for i in batch) == list(range(len(given)))
 
 
-@exercise.property("no batch is too large, padding counted, and none could hold the next sentence")
+@exercise.requires("no batch is too large, padding counted, and none could hold the next sentence")
 def full(answer, draw: Draw):
     given = lengths(draw, draw.number(15, 40))
     batches, most = answer(given, 24), 24
@@ -65,7 +65,7 @@ def full(answer, draw: Draw):
     return len(batches) > 1 and all((len(a) + 1) * given[b[0]] > most for a, b in following)
 
 
-@exercise.property("sentences are in order of length, and equally long ones in their given order")
+@exercise.requires("sentences are in order of length, and equally long ones in their given order")
 def in_order(answer, draw: Draw):
     given = lengths(draw, 30, longest=4)
     flat = [i for batch in answer(given, 16) for i in batch]

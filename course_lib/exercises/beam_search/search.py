@@ -109,7 +109,7 @@ def score_of(total, length, alpha):
     return total / ((5 + length) / 6) ** alpha
 
 
-@exercise.property("a beam of one is greedy: it writes the likeliest token each time")
+@exercise.requires("a beam of one is greedy: it writes the likeliest token each time")
 def one_is_greedy(answer, draw: Draw):
     for _ in range(3):
         probe = writer(draw, 8)
@@ -122,7 +122,7 @@ def one_is_greedy(answer, draw: Draw):
     return True
 
 
-@exercise.property("a beam wide enough for everything finds the best of all")
+@exercise.requires("a beam wide enough for everything finds the best of all")
 def wide_is_exhaustive(answer, draw: Draw):
     probe, alpha, most = writer(draw, 3), draw.number(0, 20) / 10, 4
     step, scores = probe.make(), {}
@@ -135,7 +135,7 @@ def wide_is_exhaustive(answer, draw: Draw):
     return tuple(tokens) == best and math.isclose(score, scores[best], rel_tol=1e-6)
 
 
-@exercise.property("the score is that of the tokens, with their stop, by the length penalty")
+@exercise.requires("the score is that of the tokens, with their stop, by the length penalty")
 def score_of_the_tokens(answer, draw: Draw):
     for _ in range(3):
         probe, alpha = writer(draw, 5), draw.number(0, 20) / 10

@@ -81,7 +81,7 @@ def cases(draw: Draw):
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
 
 
-@exercise.property("a corpus that equals its references has 100, and one that shares nothing 0")
+@exercise.requires("a corpus that equals its references has 100, and one that shares nothing 0")
 def both_ends(answer, draw: Draw):
     _, references = corpus(draw, 4)
     others = [["x"] * len(words) for words in references]
@@ -89,14 +89,14 @@ def both_ends(answer, draw: Draw):
     return math.isclose(full, 100) and answer(others, references) == 0
 
 
-@exercise.property("the order of the sentences does not matter")
+@exercise.requires("the order of the sentences does not matter")
 def in_any_order(answer, draw: Draw):
     hypotheses, references = corpus(draw, 6)
     turned = answer(hypotheses[::-1], references[::-1])
     return math.isclose(answer(hypotheses, references), turned) and turned > 0
 
 
-@exercise.property("whole sentences left empty cost what the brevity penalty says")
+@exercise.requires("whole sentences left empty cost what the brevity penalty says")
 def penalty(answer, draw: Draw):
     _, references = corpus(draw, 6)
     half = [list(words) if i < 3 else [] for i, words in enumerate(references)]

@@ -53,7 +53,7 @@ def cases(draw: Draw):
     yield "no merge is asked for", (text(draw, 20), 0)
 
 
-@exercise.property("each merge is the commonest pair of the text that the merges before it left")
+@exercise.requires("each merge is the commonest pair of the text that the merges before it left")
 def commonest(answer, draw: Draw):
     ids = text(draw, 200, 4)
     merges = answer(ids, 10)
@@ -65,7 +65,7 @@ def commonest(answer, draw: Draw):
     return len(merges) == 10
 
 
-@exercise.property("fewer merges are the first of more merges")
+@exercise.requires("fewer merges are the first of more merges")
 def prefix(answer, draw: Draw):
     ids = text(draw, 150, 4)
     more = answer(ids, 9)

@@ -69,13 +69,13 @@ def cases(draw: Draw):
     yield "other brackets", page(draw, f"[x] (y) z }} {line(draw)}")
 
 
-@exercise.property("what is kept is kept again")
+@exercise.requires("what is kept is kept again")
 def kept_again(answer, draw: Draw):
     found = answer(*page(draw, line(draw, 2), line(draw, end=",")))
     return found != "" and answer(found) == found
 
 
-@exercise.property("the kept lines are lines of the page, in their order")
+@exercise.requires("the kept lines are lines of the page, in their order")
 def in_order(answer, draw: Draw):
     (text,) = page(draw, line(draw, end=""), line(draw, 4), "  " + line(draw), good=6)
     kept, lines = answer(text).split("\n"), iter(text.split("\n"))

@@ -45,7 +45,7 @@ def cases(draw: Draw):
     yield "another prime", drawn(draw, 8, 5, 10_007)
 
 
-@exercise.property("the order of the shingles, and repeated ones, change nothing")
+@exercise.requires("the order of the shingles, and repeated ones, change nothing")
 def sets(answer, draw: Draw):
     shingles, *hashes = drawn(draw, 9, 6)
     order = draw.normal(len(shingles)).argsort()
@@ -54,7 +54,7 @@ def sets(answer, draw: Draw):
     return torch.equal(answer(again, *hashes), found) and len(found.unique()) > 1
 
 
-@exercise.property("the share of equal numbers is near the Jaccard similarity", points=2)
+@exercise.requires("the share of equal numbers is near the Jaccard similarity", points=2)
 def estimates(answer, draw: Draw):
     common, *hashes = drawn(draw, 60, 600)
     one, other = (torch.cat([common, drawn(draw, n, 1)[0]]) for n in (20, 40))
@@ -62,7 +62,7 @@ def estimates(answer, draw: Draw):
     return len(equal) == 600 and abs(equal.double().mean() - jaccard(one, other)) < 0.1
 
 
-@exercise.property("the numbers of a union are the least of those of its parts")
+@exercise.requires("the numbers of a union are the least of those of its parts")
 def unions(answer, draw: Draw):
     one, *hashes = drawn(draw, 7, 12)
     other, *_ = drawn(draw, 5, 1)

@@ -92,7 +92,7 @@ def cases(draw: Draw):
         )
 
 
-@exercise.property("under a causal mask no word sees its future, and each sees its past")
+@exercise.requires("under a causal mask no word sees its future, and each sees its past")
 def never_looks_ahead(answer, draw: Draw):
     x, memory, mask = draw.normal(5, 6), draw.normal(3, 6), causal_mask(5)
     others = torch.cat([x[:2], -x[2:3], x[3:]])
@@ -101,7 +101,7 @@ def never_looks_ahead(answer, draw: Draw):
     return moved.tolist() == [False, False, True, True, True]
 
 
-@exercise.property("a source word that is hidden changes nothing, one that is shown all the words")
+@exercise.requires("a source word that is hidden changes nothing, one that is shown all the words")
 def hidden_source_word(answer, draw: Draw):
     x, memory = draw.normal(3, 6), draw.normal(4, 6)
     others = torch.cat([memory[:1], -memory[1:2], memory[2:]])

@@ -57,7 +57,7 @@ def _states(draw: Draw, n_q, n_k, sizes, *batch):
     return z, h, draw.normal(d_z, d_k), draw.normal(d_h, d_k), draw.normal(d_h, d_v)
 
 
-@exercise.property("permuting the source words changes nothing, changing one of them does")
+@exercise.requires("permuting the source words changes nothing, changing one of them does")
 def source_is_a_set(answer, draw: Draw):
     z, h, *matrices = _states(draw, 3, 4, (5, 4, 2, 3))
     others = torch.cat([h[:1], -h[1:2], h[2:]])
@@ -69,7 +69,7 @@ def source_is_a_set(answer, draw: Draw):
     )
 
 
-@exercise.property("each target word asks for itself: changing one changes its own row alone")
+@exercise.requires("each target word asks for itself: changing one changes its own row alone")
 def each_asks_for_itself(answer, draw: Draw):
     z, h, *matrices = _states(draw, 4, 3, (5, 4, 2, 3))
     others = torch.cat([z[:2], -z[2:3], z[3:]])
@@ -78,7 +78,7 @@ def each_asks_for_itself(answer, draw: Draw):
     return moved.tolist() == [False, False, True, False]
 
 
-@exercise.property("a masked source word might as well not be there")
+@exercise.requires("a masked source word might as well not be there")
 def masked_word(answer, draw: Draw):
     z, h, *matrices = _states(draw, 3, 5, (4, 3, 2, 6))
     shown = torch.tensor([True, True, False, True, False])

@@ -60,7 +60,7 @@ def _heads(draw: Draw, heads, groups, sizes, *batch) -> tuple[Tensor, ...]:
     return q, k, draw.normal(*batch, groups, n_k, d_v)
 
 
-@exercise.property("neighbours that ask the same find the same, other groups find something else")
+@exercise.requires("neighbours that ask the same find the same, other groups find something else")
 def neighbours_share(answer, draw: Draw):
     q, k, v = _heads(draw, 6, 3, (2, 4, 3, 5))
     found = answer(q[:1].expand(6, 2, 3), k, v)
@@ -69,7 +69,7 @@ def neighbours_share(answer, draw: Draw):
     return torch.allclose(first, second, atol=1e-6) and torch.equal(between, torch.eye(3) == 0)
 
 
-@exercise.property("with a group for each head this is attention as you know it")
+@exercise.requires("with a group for each head this is attention as you know it")
 def one_group_for_each(answer, draw: Draw):
     q, k, v = _heads(draw, 3, 3, (4, 5, 2, 6), 2)
     mask = draw.mask(4, 5)
@@ -78,7 +78,7 @@ def one_group_for_each(answer, draw: Draw):
     )
 
 
-@exercise.property("a masked key is seen by no head")
+@exercise.requires("a masked key is seen by no head")
 def masked_key(answer, draw: Draw):
     q, k, v = _heads(draw, 4, 2, (3, 5, 4, 2))
     shown = torch.tensor([True, True, False, True, False])

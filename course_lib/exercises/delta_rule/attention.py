@@ -48,14 +48,14 @@ def cases(draw: Draw):
     yield "two batch dimensions", drawn(draw, 2, 3, n=5, d=4, d_v=2)
 
 
-@exercise.property("with keys of length 1 and beta 1, the newest value comes back", points=2)
+@exercise.requires("with keys of length 1 and beta 1, the newest value comes back", points=2)
 def newest_value(answer, draw: Draw):
     _, k, v, _ = drawn(draw, n=6, d=3, d_v=4)
     k = k / k.norm(dim=-1, keepdim=True)
     return torch.allclose(answer(k, k, v, torch.ones(6)), v, atol=1e-4)
 
 
-@exercise.property("a value written again under the same key replaces the old one, and no other")
+@exercise.requires("a value written again under the same key replaces the old one, and no other")
 def replaced(answer, draw: Draw):
     keys, values = torch.eye(4)[[0, 1, 0, 2]], draw.normal(4, 3)
     q = torch.eye(4)[[3, 3, 0, 1]]

@@ -52,14 +52,14 @@ def cases(draw: Draw):
     yield "two batch dimensions", drawn(draw, 2, 3, n=5, d=4, d_v=2)
 
 
-@exercise.property("with keys of length 1 and erase = write = 1, the newest value comes back")
+@exercise.requires("with keys of length 1 and erase = write = 1, the newest value comes back")
 def newest_value(answer, draw: Draw):
     _, k, v, decay, _, _ = drawn(draw, n=6, d=3, d_v=4)
     k, ones = k / k.norm(dim=-1, keepdim=True), torch.ones(6)
     return torch.allclose(answer(k, k, v, decay, ones, ones), v, atol=1e-4)
 
 
-@exercise.property("after a decay of 0, nothing of what came before is read")
+@exercise.requires("after a decay of 0, nothing of what came before is read")
 def forgets(answer, draw: Draw):
     inputs = drawn(draw, n=6, d=3, d_v=2)
     inputs[3][3] = 0

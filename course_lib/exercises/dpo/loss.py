@@ -44,14 +44,14 @@ def cases(draw: Draw):
     yield "some margins far, one near", (far, torch.zeros(3), *pairs(draw, 3, 1.0)[:2], 1.0)
 
 
-@exercise.property("before the first step the loss is log 2")
+@exercise.requires("before the first step the loss is log 2")
 def begins_at_log_2(answer, draw: Draw):
     chosen, rejected = draw.normal(6) - 9, draw.normal(6) - 9
     found = answer(chosen, rejected, chosen, rejected, 0.7)
     return torch.allclose(found, torch.tensor(2.0).log(), atol=1e-5)
 
 
-@exercise.property(
+@exercise.requires(
     "the loss falls where the chosen answer gains, and rises where the rejected does"
 )
 def gains(answer, draw: Draw):

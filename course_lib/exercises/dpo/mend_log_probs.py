@@ -52,7 +52,7 @@ def cases(draw: Draw):
     yield "token 0 is a target like any other", (scores, targets.clamp(max=0))
 
 
-@exercise.property("places without a target change nothing")
+@exercise.requires("places without a target change nothing")
 def others_are_nothing(answer, draw: Draw):
     scores, targets = with_targets(draw, 9, 5, (3, 7), (1, 9))
     others = torch.where((targets == -100).unsqueeze(-1), draw.normal(2, 9, 5), scores)
@@ -60,7 +60,7 @@ def others_are_nothing(answer, draw: Draw):
     return (plain < 0).all() and torch.allclose(plain, answer(others, targets), atol=1e-4)
 
 
-@exercise.property("two answers, one after the other, are as likely as the product of both")
+@exercise.requires("two answers, one after the other, are as likely as the product of both")
 def adds_up(answer, draw: Draw):
     scores, targets = with_targets(draw, 8, 5, (0, 8))
     first, second = targets.clone(), targets.clone()

@@ -63,7 +63,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=3), ends, 1)
 
 
-@exercise.property("a long text never makes a tensor of n x n, even where a row lists every block")
+@exercise.requires("a long text never makes a tensor of n x n, even where a row lists every block")
 def no_square(answer, draw: Draw):
     n, block = 512, 8
     q, k, v = words(draw, n, d_k=2, d_v=3)
@@ -72,7 +72,7 @@ def no_square(answer, draw: Draw):
     return torch.allclose(found, bigbird_attention(q, k, v, listed, block), atol=1e-4)
 
 
-@exercise.property("the order in which a row lists its blocks means nothing")
+@exercise.requires("the order in which a row lists its blocks means nothing")
 def order_is_free(answer, draw: Draw):
     q, k, v = words(draw, 8, d_k=3, d_v=2)
     listed = lists([0, 1, 3], [1], [3, 2], [0, 2, 1])
@@ -80,7 +80,7 @@ def order_is_free(answer, draw: Draw):
     return found.std() > 0 and torch.allclose(answer(q, k, v, listed.flip(-1), 2), found, atol=1e-5)
 
 
-@exercise.property("a block that no row lists is seen by nobody")
+@exercise.requires("a block that no row lists is seen by nobody")
 def unlisted(answer, draw: Draw):
     q, k, v = words(draw, 9, d_k=3, d_v=2)
     listed = lists([0, 2], [2], [0])
@@ -90,7 +90,7 @@ def unlisted(answer, draw: Draw):
     return found.std() > 0 and torch.equal(answer(q, other_k, other_v, listed, 3), found)
 
 
-@exercise.property("large scores give right results, whether the largest are seen or hidden")
+@exercise.requires("large scores give right results, whether the largest are seen or hidden")
 def large_scores(answer, draw: Draw):
     q, _, v = words(draw, 8, d_k=3, d_v=2)
     q, listed = 1 + q.abs(), lists([1], [0, 1, 2], [2, 0], [1, 3])

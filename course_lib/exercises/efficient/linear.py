@@ -57,7 +57,7 @@ def cases(draw: Draw):
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3)
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+@exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 512
     q, k, v = tokens(draw, n, d_k=2, d_v=3)
@@ -71,7 +71,7 @@ def no_square(answer, draw: Draw):
     )
 
 
-@exercise.property("in the causal form, a later token changes nothing for those before it")
+@exercise.requires("in the causal form, a later token changes nothing for those before it")
 def hides_the_future(answer, draw: Draw):
     q, k, v = tokens(draw, 6, d_k=3, d_v=4)
     others = (torch.cat([x[:4], -x[4:]]) for x in (q, k, v))
@@ -80,14 +80,14 @@ def hides_the_future(answer, draw: Draw):
     return rests[:4].all() and not rests[4:].any()
 
 
-@exercise.property("the last token of the causal form reads what every token reads without it")
+@exercise.requires("the last token of the causal form reads what every token reads without it")
 def the_last_word(answer, draw: Draw):
     q, k, v = tokens(draw, 7, d_k=3, d_v=4)
     last, whole = answer(q, k, v, True)[-1], answer(q, k, v)
     return whole.std() > 0 and torch.allclose(last, whole[-1], atol=1e-5)
 
 
-@exercise.property("equal values come back as they are: each row of weights sums to one")
+@exercise.requires("equal values come back as they are: each row of weights sums to one")
 def equal_values(answer, draw: Draw):
     q, k, _ = tokens(draw, 6, d_k=3, d_v=1)
     v = draw.normal(4).expand(6, 4)

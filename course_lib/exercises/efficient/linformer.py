@@ -58,7 +58,7 @@ def cases(draw: Draw):
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3, mixtures=2)
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+@exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 1024
     inputs = tokens(draw, n, d_k=2, d_v=3, mixtures=5)
@@ -66,14 +66,14 @@ def no_square(answer, draw: Draw):
     return torch.allclose(found, linformer_attention(*inputs), atol=1e-4)
 
 
-@exercise.property("projected keys that are the tokens themselves give dense attention")
+@exercise.requires("projected keys that are the tokens themselves give dense attention")
 def identity(answer, draw: Draw):
     q, k, v, _, _ = tokens(draw, 6, d_k=3, d_v=4, mixtures=1)
     found = answer(q, k, v, torch.eye(6), torch.eye(6))
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-5)
 
 
-@exercise.property("the order of projected keys means nothing, that of keys against values does")
+@exercise.requires("the order of projected keys means nothing, that of keys against values does")
 def mixtures_in_any_order(answer, draw: Draw):
     q, k, v, e, f = tokens(draw, 7, d_k=3, d_v=4, mixtures=3)
     found = answer(q, k, v, e, f)
@@ -82,7 +82,7 @@ def mixtures_in_any_order(answer, draw: Draw):
     ) and not torch.allclose(answer(q, k, v, e.flip(-1), f), found, atol=1e-3)
 
 
-@exercise.property("large scores give right results, whether they rise or fall")
+@exercise.requires("large scores give right results, whether they rise or fall")
 def large_scores(answer, draw: Draw):
     q, _, v, _, f = tokens(draw, 6, d_k=3, d_v=4, mixtures=6)
     q = 1 + q.abs()

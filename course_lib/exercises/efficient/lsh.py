@@ -67,7 +67,7 @@ def cases(draw: Draw):
     yield "as many tokens as each has numbers", (*tokens(draw, 4, d_k=4, d_v=2, buckets=2), 2)
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+@exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 512
     inputs = tokens(draw, n, d_k=2, d_v=3, buckets=20)
@@ -75,7 +75,7 @@ def no_square(answer, draw: Draw):
     return torch.allclose(found, lsh_attention(*inputs, 32), atol=1e-4)
 
 
-@exercise.property("one bucket and one chunk: dense attention in which no token looks at itself")
+@exercise.requires("one bucket and one chunk: dense attention in which no token looks at itself")
 def dense(answer, draw: Draw):
     qk, v, bucket = tokens(draw, 6, d_k=3, d_v=4, buckets=1)
     keys = qk / qk.norm(dim=-1, keepdim=True)
@@ -83,14 +83,14 @@ def dense(answer, draw: Draw):
     return torch.allclose(answer(qk, v, bucket, 6), scores.softmax(-1) @ v, atol=1e-5)
 
 
-@exercise.property("which numbers the buckets have means nothing, as long as their order is kept")
+@exercise.requires("which numbers the buckets have means nothing, as long as their order is kept")
 def numbers_of_buckets(answer, draw: Draw):
     qk, v, buckets = tokens(draw, 8, d_k=3, d_v=4, buckets=3)
     found = answer(qk, v, buckets, 4)
     return found.std() > 0 and torch.allclose(answer(qk, v, 10 + 7 * buckets, 4), found, atol=1e-5)
 
 
-@exercise.property("a token of another bucket might as well be another token")
+@exercise.requires("a token of another bucket might as well be another token")
 def another_bucket(answer, draw: Draw):
     qk, v = draw.normal(6, 3), draw.normal(6, 4)
     buckets = torch.tensor([1, 0, 1, 0, 1, 0])
@@ -100,7 +100,7 @@ def another_bucket(answer, draw: Draw):
     return rests.tolist() == [True, False] * 3
 
 
-@exercise.property("large scores give right results, whether the largest are seen or hidden")
+@exercise.requires("large scores give right results, whether the largest are seen or hidden")
 def large_scores(answer, draw: Draw):
     # tokens of one bucket come in pairs, which see each other alone, whatever they score
     one, v, buckets = draw.normal(4, 1, 3), draw.normal(8, 4), torch.arange(4).repeat_interleave(2)

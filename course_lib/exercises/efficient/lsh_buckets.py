@@ -45,20 +45,20 @@ def cases(draw: Draw):
     yield "as many tokens as each has numbers", (draw.normal(4, 4), draw.normal(4, 3))
 
 
-@exercise.property("opposite tokens fall into opposite buckets, half the buckets apart")
+@exercise.requires("opposite tokens fall into opposite buckets, half the buckets apart")
 def opposite(answer, draw: Draw):
     x, rotations = draw.normal(20, 3), draw.normal(3, 4)
     return ((answer(x, rotations) - answer(-x, rotations)).abs() == 4).all()
 
 
-@exercise.property("how long a token is does not matter, where it points does")
+@exercise.requires("how long a token is does not matter, where it points does")
 def length(answer, draw: Draw):
     x, rotations = draw.normal(40, 3), draw.normal(3, 4)
     found = answer(x, rotations)
     return len(found.unique()) > 2 and torch.equal(answer(50 * x, rotations), found)
 
 
-@exercise.property("a token that is one of the directions has its number, the opposite one's too")
+@exercise.requires("a token that is one of the directions has its number, the opposite one's too")
 def directions(answer, draw: Draw):
     rotations = torch.linalg.qr(draw.normal(4, 4)).Q
     found = answer(torch.cat([rotations.mT, -rotations.mT]), rotations)

@@ -53,7 +53,7 @@ def cases(draw: Draw):
     yield "as many tokens as each has numbers", (*text(draw, 3, width=2, d_in=3, d_out=4), 2)
 
 
-@exercise.property("one token reaches those states alone whose windows cover it")
+@exercise.requires("one token reaches those states alone whose windows cover it")
 def who_covers_it(answer, draw: Draw):
     x, weight = text(draw, 10, width=3, d_in=2, d_out=4)
     found = answer(x, weight, 2)
@@ -62,14 +62,14 @@ def who_covers_it(answer, draw: Draw):
     return differ.tolist() == [False, True, True, False, False]
 
 
-@exercise.property("a text moved by one stride moves its states by one")
+@exercise.requires("a text moved by one stride moves its states by one")
 def moved(answer, draw: Draw):
     x, weight = text(draw, 11, width=4, d_in=3, d_out=2)
     found = answer(x, weight, 3)
     return found.std() > 0 and torch.allclose(answer(x[3:], weight, 3), found[1:], atol=1e-5)
 
 
-@exercise.property("matrices that pick tokens give back those tokens, in their order")
+@exercise.requires("matrices that pick tokens give back those tokens, in their order")
 def picked(answer, draw: Draw):
     x = draw.normal(7, 3)
     return all(

@@ -48,14 +48,14 @@ def cases(draw: Draw):
     yield "two batch dimensions", (*tokens(draw, 3, 2, 5, d_k=4, d_v=2), 2)
 
 
-@exercise.property("the length of a chunk changes nothing")
+@exercise.requires("the length of a chunk changes nothing")
 def any_length(answer, draw: Draw):
     inputs = tokens(draw, 12, d_k=3, d_v=4)
     found = [answer(*inputs, chunk) for chunk in (1, 4, 5, 12)]
     return found[0].std() > 0 and all(torch.allclose(x, found[0], atol=1e-5) for x in found)
 
 
-@exercise.property("a later token changes nothing for those before it")
+@exercise.requires("a later token changes nothing for those before it")
 def hides_the_future(answer, draw: Draw):
     q, k, v = tokens(draw, 6, d_k=3, d_v=4)
     others = (torch.cat([x[:4], -x[4:]]) for x in (q, k, v))
@@ -64,7 +64,7 @@ def hides_the_future(answer, draw: Draw):
     return rests[:4].all() and not rests[4:].any()
 
 
-@exercise.property("equal values come back as they are: each row of weights sums to one")
+@exercise.requires("equal values come back as they are: each row of weights sums to one")
 def equal_values(answer, draw: Draw):
     q, k, _ = tokens(draw, 7, d_k=3, d_v=1)
     return torch.allclose(answer(q, k, torch.full((7, 2), 5.0), 3), torch.tensor(5.0), atol=1e-4)

@@ -38,7 +38,7 @@ def cases(draw: Draw):
     yield "a recurrent network, a book", ("rnn", draw.number(10**5, 10**6), 512)
 
 
-@exercise.property("a text ten times as long costs attention a hundred times, a network ten times")
+@exercise.requires("a text ten times as long costs attention a hundred times, a network ten times")
 def longer(answer, draw: Draw):
     n, d = draw.number(2, 10**4), draw.number(2, 10**4)
     return all(
@@ -47,7 +47,7 @@ def longer(answer, draw: Draw):
     )
 
 
-@exercise.property("words ten times as wide cost attention ten times, a network a hundred times")
+@exercise.requires("words ten times as wide cost attention ten times, a network a hundred times")
 def wider(answer, draw: Draw):
     n, d = draw.number(2, 10**4), draw.number(2, 10**4)
     return all(
@@ -56,7 +56,7 @@ def wider(answer, draw: Draw):
     )
 
 
-@exercise.property("the two cost the same where a text has as many words as a word has numbers")
+@exercise.requires("the two cost the same where a text has as many words as a word has numbers")
 def where_they_meet(answer, draw: Draw):
     d = draw.number(5, 10**5)
     texts = ([answer(kind, n, d) for kind in ("attention", "rnn")] for n in (d - 1, d, d + 1))

@@ -46,14 +46,14 @@ def cases(draw: Draw):
     yield "as many tokens as each has numbers", (draw.normal(4, 4),), (LINEAR, MEAN)
 
 
-@exercise.property("what went in comes back")
+@exercise.requires("what went in comes back")
 def there_and_back(answer, draw: Draw):
     x = draw.normal(5, 6)
     y = ReversibleBlock(MEAN.make(), AHEAD.make())(x)
     return torch.allclose(answer(y, build=(MEAN, AHEAD)), x, atol=1e-5)
 
 
-@exercise.property("f has changed the first half alone: another f leaves the second as it was")
+@exercise.requires("f has changed the first half alone: another f leaves the second as it was")
 def one_half_each(answer, draw: Draw):
     y = draw.normal(4, 6)
     found, other = (answer(y, build=(f, AHEAD)) for f in (MEAN, AHEAD))

@@ -59,7 +59,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+@exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 192
     q, k, v = words(draw, n, d_k=2, d_v=3)
@@ -67,7 +67,7 @@ def no_square(answer, draw: Draw):
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-4)
 
 
-@exercise.property("whatever the size of a tile, the results are the same")
+@exercise.requires("whatever the size of a tile, the results are the same")
 def any_tile(answer, draw: Draw):
     q, k, v = words(draw, 9, d_k=3, d_v=2)
     whole = answer(q, k, v, 9)
@@ -75,7 +75,7 @@ def any_tile(answer, draw: Draw):
     return whole.std() > 0 and all(same)
 
 
-@exercise.property(
+@exercise.requires(
     "large scores give right results, whether the maximum comes first or last", points=2
 )
 def large_scores(answer, draw: Draw):
@@ -91,7 +91,7 @@ def large_scores(answer, draw: Draw):
     )
 
 
-@exercise.property("a long row of scores is never there whole")
+@exercise.requires("a long row of scores is never there whole")
 def no_row(answer, draw: Draw):
     n, block = 256, 8
     q, k, v = draw.normal(block, 1), draw.normal(n, 1), draw.normal(n, 1)

@@ -49,7 +49,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+@exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 1024
     q, k, v = words(draw, n, d_k=2, d_v=3)
@@ -57,7 +57,7 @@ def no_square(answer, draw: Draw):
     return torch.allclose(found, window_attention(q, k, v, 7), atol=1e-4)
 
 
-@exercise.property("a word out of sight might as well be another, and one in sight may not")
+@exercise.requires("a word out of sight might as well be another, and one in sight may not")
 def out_of_sight(answer, draw: Draw):
     q, k, v = words(draw, 9, d_k=3, d_v=2)
     other_k, other_v = k.clone(), v.clone()
@@ -66,14 +66,14 @@ def out_of_sight(answer, draw: Draw):
     return rests.tolist() == [True, False, False, False, False, False, True, True, True]
 
 
-@exercise.property("a text moved along by some words is seen the same, away from its ends")
+@exercise.requires("a text moved along by some words is seen the same, away from its ends")
 def moved_along(answer, draw: Draw):
     q, k, v = words(draw, 12, d_k=3, d_v=2)
     found, later = answer(q, k, v, 5), answer(q[3:], k[3:], v[3:], 5)
     return found.abs().max() > 0 and torch.allclose(found[5:], later[2:], atol=1e-5)
 
 
-@exercise.property("large scores give right results, whether the largest are seen or hidden")
+@exercise.requires("large scores give right results, whether the largest are seen or hidden")
 def large_scores(answer, draw: Draw):
     q, _, v = words(draw, 9, d_k=3, d_v=2)
     q = 1 + q.abs()

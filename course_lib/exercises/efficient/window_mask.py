@@ -41,20 +41,20 @@ def cases(draw: Draw):
     yield "one word", (1, 3)
 
 
-@exercise.property("a word far from both ends sees as many words to its left as to its right")
+@exercise.requires("a word far from both ends sees as many words to its left as to its right")
 def both_sides(answer, draw: Draw):
     side, middle = draw.number(1, 100), draw.number(101, 200)
     row = answer(2 * middle + 1, 2 * side + 1)[middle].tolist()
     return row == row[::-1] and row.count(True) == 2 * side + 1
 
 
-@exercise.property("if word i sees word j, then j sees i; and every word sees itself")
+@exercise.requires("if word i sees word j, then j sees i; and every word sees itself")
 def mutual(answer, draw: Draw):
     mask = answer(draw.number(100, 300), draw.number(2, 100))
     return torch.equal(mask, mask.mT) and mask.diagonal().all() and not mask.all()
 
 
-@exercise.property("each row is the one above it, moved by one word")
+@exercise.requires("each row is the one above it, moved by one word")
 def moved(answer, draw: Draw):
     side = draw.number(1, 100)
     mask = answer(draw.number(101, 300), 2 * side + 1)

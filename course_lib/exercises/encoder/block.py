@@ -74,7 +74,7 @@ def cases(draw: Draw):
         yield f"another norm_layer, {norm}-norm", (draw.normal(3, 6),), build
 
 
-@exercise.property("permuting the words permutes the outputs, and each word sees all the others")
+@exercise.requires("permuting the words permutes the outputs, and each word sees all the others")
 def equivariant(answer, draw: Draw):
     x, order = draw.normal(4, 6), torch.tensor([2, 0, 3, 1])
     for norm in ("post", "pre"):
@@ -87,7 +87,7 @@ def equivariant(answer, draw: Draw):
     return True
 
 
-@exercise.property("a word that nobody may look at changes nobody but itself, and itself it does")
+@exercise.requires("a word that nobody may look at changes nobody but itself, and itself it does")
 def hidden_word(answer, draw: Draw):
     x, mask = draw.normal(4, 6), torch.tensor([True, False, True, True]).expand(4, 4)
     others = torch.cat([x[:1], draw.normal(1, 6), x[2:]])

@@ -46,7 +46,7 @@ def _first(*lengths, n):
     return (torch.arange(n) < torch.tensor(lengths).unsqueeze(-1)).squeeze(0)
 
 
-@exercise.property("what stands in the places of padding does not matter, what is real does")
+@exercise.requires("what stands in the places of padding does not matter, what is real does")
 def padding_is_nothing(answer, draw: Draw):
     states, mask = draw.normal(3, 5, 4), _first(2, 4, 3, n=5)
     others = 10 * draw.normal(3, 5, 4)
@@ -56,14 +56,14 @@ def padding_is_nothing(answer, draw: Draw):
     return torch.allclose(padded, plain, atol=1e-6) and not torch.allclose(real, plain, atol=1e-3)
 
 
-@exercise.property("the mean of equal words is that word, however many they are")
+@exercise.requires("the mean of equal words is that word, however many they are")
 def equal_words(answer, draw: Draw):
     word = draw.normal(4)
     found = answer(word.expand(3, 5, 4), _first(1, 3, 5, n=5))
     return torch.allclose(found, word.expand(3, 4), atol=1e-6)
 
 
-@exercise.property("a sentence without words gives zeros, and leaves the others alone")
+@exercise.requires("a sentence without words gives zeros, and leaves the others alone")
 def empty_sentence(answer, draw: Draw):
     states = draw.normal(2, 3, 4)
     found = answer(states, _first(0, 3, n=3))

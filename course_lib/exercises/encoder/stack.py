@@ -61,7 +61,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("the same words in another order are another sentence")
+@exercise.requires("the same words in another order are another sentence")
 def order_counts(answer, draw: Draw):
     tokens, order = torch.tensor([4, 1, 0, 2]), torch.tensor([2, 0, 3, 1])
     build = (5, 2, 4, 2, 6, 7)
@@ -69,7 +69,7 @@ def order_counts(answer, draw: Draw):
     return ((permuted - plain[order]).abs().amax(-1) > 1e-4).all()
 
 
-@exercise.property("a word that nobody may look at changes nobody but itself, another changes all")
+@exercise.requires("a word that nobody may look at changes nobody but itself, another changes all")
 def hidden_word(answer, draw: Draw):
     tokens, others = torch.tensor([4, 1, 0, 2]), torch.tensor([4, 3, 0, 2])
     mask, build = torch.tensor([True, False, True, True]), (5, 2, 6, 2, 4, 7, "pre")

@@ -48,7 +48,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", network(draw, 2, 3, n=4, d_model=5, d_ff=6)
 
 
-@exercise.property("changing one token changes its own result, and no other")
+@exercise.requires("changing one token changes its own result, and no other")
 def words_stay_apart(answer, draw: Draw):
     x, *weights = network(draw, n=5, d_model=4, d_ff=16)
     changed = torch.cat([x[:2], -x[2:3], x[3:]])
@@ -56,14 +56,14 @@ def words_stay_apart(answer, draw: Draw):
     return moved.tolist() == [False, False, True, False, False]
 
 
-@exercise.property("where every hidden number is negative, only the second bias is left")
+@exercise.requires("where every hidden number is negative, only the second bias is left")
 def all_cut_off(answer, draw: Draw):
     x, w_1, b_1, w_2, b_2 = network(draw, n=3, d_model=4, d_ff=5)
     result = answer(0.01 * x, w_1, -1 - b_1.abs(), w_2, b_2.abs())
     return torch.allclose(result, b_2.abs().expand(3, 4), atol=1e-6)
 
 
-@exercise.property("doubling the token and both biases doubles the result")
+@exercise.requires("doubling the token and both biases doubles the result")
 def homogeneous(answer, draw: Draw):
     x, w_1, b_1, w_2, b_2 = network(draw, n=3, d_model=4, d_ff=7)
     once = answer(x, w_1, b_1, w_2, b_2)

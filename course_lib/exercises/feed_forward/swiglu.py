@@ -41,7 +41,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 4, 5),), (5, 6)
 
 
-@exercise.property("changing one token changes its own result, and no other")
+@exercise.requires("changing one token changes its own result, and no other")
 def tokens_stay_apart(answer, draw: Draw):
     x = draw.normal(5, 4)
     changed = torch.cat([x[:2], -x[2:3], x[3:]])
@@ -49,7 +49,7 @@ def tokens_stay_apart(answer, draw: Draw):
     return moved.tolist() == [False, False, True, False, False]
 
 
-@exercise.property("f(x) + f(-x) grows as the square of x, since swish(z) - swish(-z) = z")
+@exercise.requires("f(x) + f(-x) grows as the square of x, since swish(z) - swish(-z) = z")
 def odd_and_even(answer, draw: Draw):
     # f(x) + f(-x) = W_2 (W_1 x * W_3 x)
     x, build = draw.normal(5, 4), (4, 6)

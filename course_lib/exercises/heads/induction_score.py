@@ -54,7 +54,7 @@ def cases(draw: Draw):
     yield "as many heads as tokens", (_weights(draw, 4, 4), torch.tensor([6, 2, 2, 6]))
 
 
-@exercise.property("a head that gives all its weight to what followed has score 1")
+@exercise.requires("a head that gives all its weight to what followed has score 1")
 def all_of_it(answer, draw: Draw):
     n = draw.number(3, 7)
     weights = torch.eye(2 * n)
@@ -62,7 +62,7 @@ def all_of_it(answer, draw: Draw):
     return abs(float(answer(weights, _twice(draw, n))) - 1) < 1e-5
 
 
-@exercise.property("what the numbers of the tokens are does not matter, only which are equal")
+@exercise.requires("what the numbers of the tokens are does not matter, only which are equal")
 def names(answer, draw: Draw):
     weights, tokens = _weights(draw, 2, 8), _twice(draw, 4)
     return torch.allclose(answer(weights, tokens), answer(weights, 200 - tokens), atol=1e-5)

@@ -62,7 +62,7 @@ def _text(draw: Draw, n, heads, groups, d_k, d_v, *batch) -> tuple[Tensor, ...]:
     return q, k, draw.normal(*batch, groups, n, d_v)
 
 
-@exercise.property("however a text is cut into calls, the result is that of attention without one")
+@exercise.requires("however a text is cut into calls, the result is that of attention without one")
 def any_cut(answer, draw: Draw):
     q, k, v = _text(draw, 6, 2, 2, 4, 3, 2)
     whole = scaled_dot_product_attention(q, k, v, causal_mask(6))
@@ -71,7 +71,7 @@ def any_cut(answer, draw: Draw):
     return all(torch.allclose(each, whole, atol=1e-5) for each in found)
 
 
-@exercise.property("a token changes the results from its own place on, and none before")
+@exercise.requires("a token changes the results from its own place on, and none before")
 def each_token_counts(answer, draw: Draw):
     q, k, v = _text(draw, 5, 2, 2, 3, 4)
     for cut in ((1,) * 5, (2, 3)):
@@ -87,7 +87,7 @@ def each_token_counts(answer, draw: Draw):
     return True
 
 
-@exercise.property("a new object has read nothing: one text does not see another")
+@exercise.requires("a new object has read nothing: one text does not see another")
 def texts_apart(answer, draw: Draw):
     first, second = _text(draw, 3, 2, 2, 3, 4), _text(draw, 4, 2, 2, 3, 4)
     found = [
@@ -97,7 +97,7 @@ def texts_apart(answer, draw: Draw):
     return torch.equal(found[0], found[2])
 
 
-@exercise.property("old queries are not asked again: a call of one token makes one row of scores")
+@exercise.requires("old queries are not asked again: a call of one token makes one row of scores")
 def one_row_a_call(answer, draw: Draw):
     q, k, v = _text(draw, 100, 1, 1, 2, 2)
     found = answer(q, k, v, build=SOFTMAX, pieces=(1,) * 100, max_numel=100 * 100 - 1)

@@ -51,13 +51,13 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 4, 5), draw.integers(0, 5, 2, 3, 4), 0.2, 1)
 
 
-@exercise.property("without smoothing, this is the cross-entropy of the targets")
+@exercise.requires("without smoothing, this is the cross-entropy of the targets")
 def none_is_cross_entropy(answer, draw: Draw):
     logits, targets = 3 * draw.normal(6, 5), draw.integers(0, 5, 6)
     return torch.allclose(answer(logits, targets, 0.0), F.cross_entropy(logits, targets), atol=1e-5)
 
 
-@exercise.property("the loss is a straight line in the smoothing")
+@exercise.requires("the loss is a straight line in the smoothing")
 def a_line(answer, draw: Draw):
     logits, targets = 3 * draw.normal(6, 5), draw.integers(0, 5, 6)
     none, half, all_of_it = (answer(logits, targets, share) for share in (0.0, 0.5, 1.0))
@@ -65,7 +65,7 @@ def a_line(answer, draw: Draw):
     return level and not torch.allclose(none, all_of_it, atol=1e-3)
 
 
-@exercise.property("what stands in the places of ignored targets does not matter")
+@exercise.requires("what stands in the places of ignored targets does not matter")
 def ignored_is_nothing(answer, draw: Draw):
     logits, others = draw.normal(5, 4), draw.normal(5, 4)
     targets = torch.tensor([1, 0, 3, 0, 2])
@@ -75,7 +75,7 @@ def ignored_is_nothing(answer, draw: Draw):
     return torch.allclose(plain, changed, atol=1e-6) and torch.allclose(plain, kept, atol=1e-5)
 
 
-@exercise.property(
+@exercise.requires(
     "the loss is least where each token has s / V of the probability, and the target 1 - s more"
 )
 def best_is_not_certain(answer, draw: Draw):

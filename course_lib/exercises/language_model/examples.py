@@ -43,13 +43,13 @@ def cases(draw: Draw):
     yield "a stride longer than the text", (draw.integers(0, 90, 9), 4, 50)
 
 
-@exercise.property("each target is the input of the next place")
+@exercise.requires("each target is the input of the next place")
 def one_place_further(answer, draw: Draw):
     inputs, targets = answer(draw.integers(0, 90, 30), 6, 4)
     return len(inputs) == 6 and torch.equal(inputs[:, 1:], targets[:, :-1])
 
 
-@exercise.property("with a stride of the length, the windows are the text without its rest")
+@exercise.requires("with a stride of the length, the windows are the text without its rest")
 def the_whole_text(answer, draw: Draw):
     text = draw.integers(0, 90, 43)
     inputs, targets = answer(text, 7, 7)

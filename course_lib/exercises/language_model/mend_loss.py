@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "large logits", (300 * draw.normal(4, 5), draw.integers(0, 5, 4))
 
 
-@exercise.property("a model that is sure of each next token loses nothing, one that copies much")
+@exercise.requires("a model that is sure of each next token loses nothing, one that copies much")
 def sure(answer, draw: Draw):
     tokens = torch.arange(8)
     knows = 100.0 * torch.eye(9)[tokens + 1]
@@ -45,7 +45,7 @@ def sure(answer, draw: Draw):
     return (answer(knows, tokens) < 0.01).all() and (answer(copies, tokens) > 50).all()
 
 
-@exercise.property("equal logits cost log(vocab) at each token but the first")
+@exercise.requires("equal logits cost log(vocab) at each token but the first")
 def equal(answer, draw: Draw):
     found = answer(torch.zeros(2, 6, 7), draw.integers(0, 7, 2, 6))
     return found.shape == (2, 5) and torch.allclose(found, torch.tensor(7.0).log())

@@ -58,7 +58,7 @@ def cases(draw: Draw):
         yield f"another {name}", (draw.integers(0, 7, 4),), build
 
 
-@exercise.property("no logits depend on a later token, and all depend on earlier ones", points=2)
+@exercise.requires("no logits depend on a later token, and all depend on earlier ones", points=2)
 def causal(answer, draw: Draw):
     tokens, build = draw.integers(0, 5, 6), (6, 2, 4, 2, 6, 7)
     other = tokens.clone()
@@ -67,7 +67,7 @@ def causal(answer, draw: Draw):
     return moved.tolist() == [False] * 3 + [True] * 3
 
 
-@exercise.property("the same tokens in another order are another text")
+@exercise.requires("the same tokens in another order are another text")
 def order_counts(answer, draw: Draw):
     build = (6, 2, 4, 2, 6, 7)
     one, other = (answer(torch.tensor(x), build=build)[-1] for x in ([4, 1, 2], [1, 4, 2]))

@@ -47,14 +47,14 @@ def cases(draw: Draw):
     yield "a sentence without tokens", (draw.normal(2, 2).abs(), nowhere)
 
 
-@exercise.property("a guess among n equally likely tokens has the perplexity n")
+@exercise.requires("a guess among n equally likely tokens has the perplexity n")
 def equally_likely(answer, draw: Draw):
     n = draw.number(2, 1000)
     losses = torch.full((2, 5), float(n)).log()
     return torch.allclose(answer(losses), torch.tensor(float(n)), rtol=1e-4)
 
 
-@exercise.property("the losses of padding do not matter, not even infinity")
+@exercise.requires("the losses of padding do not matter, not even infinity")
 def padding(answer, draw: Draw):
     losses, mask = draw.normal(3, 5).abs(), draw.mask(3, 5)
     found = answer(losses, mask)

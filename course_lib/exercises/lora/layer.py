@@ -79,13 +79,13 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 4, 6),), layer(6, 5, 2, 16.0, bias=False)
 
 
-@exercise.property("b is zero at first, so the layer begins as the one that it was given")
+@exercise.requires("b is zero at first, so the layer begins as the one that it was given")
 def begins_as_given(answer, draw: Draw):
     b = answer(build=LARGE, initial="b")
     return b.shape == (D_OUT, RANK) and not b.any()
 
 
-@exercise.property("a is drawn as `nn.Linear` draws its weight")
+@exercise.requires("a is drawn as `nn.Linear` draws its weight")
 def drawn_as_linear(answer, draw: Draw):
     a = answer(build=LARGE, initial="a")
     # the standard error of the size is 0.006
@@ -93,7 +93,7 @@ def drawn_as_linear(answer, draw: Draw):
     return a.shape == (RANK, D_IN) and near
 
 
-@exercise.property("what the layer adds to the frozen one grows in proportion to alpha")
+@exercise.requires("what the layer adds to the frozen one grows in proportion to alpha")
 def alpha_scales(answer, draw: Draw):
     x = draw.normal(4, 5)
     one, three, seven = (answer(x, build=layer(5, 3, 2, alpha)) for alpha in (1.0, 3.0, 7.0))

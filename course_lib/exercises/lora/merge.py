@@ -38,7 +38,7 @@ def cases(draw: Draw):
     yield "alpha is zero", (w, a, b, 0.0)
 
 
-@exercise.property("the merged weight does what weight and change do one beside the other")
+@exercise.requires("the merged weight does what weight and change do one beside the other")
 def does_the_same(answer, draw: Draw):
     w, a, b, alpha = drawn(draw, 5, 7, 2, 3.0)
     x = draw.normal(6, 7)
@@ -46,7 +46,7 @@ def does_the_same(answer, draw: Draw):
     return torch.allclose(x @ answer(w, a, b, alpha).mT, together, atol=1e-4)
 
 
-@exercise.property("the weight has changed by a matrix of the rank")
+@exercise.requires("the weight has changed by a matrix of the rank")
 def change_has_the_rank(answer, draw: Draw):
     w, a, b, alpha = drawn(draw, 8, 9, 3, 2.0)
     return torch.linalg.matrix_rank(answer(w, a, b, alpha) - w, atol=1e-3) == 3

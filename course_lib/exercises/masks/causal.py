@@ -45,21 +45,21 @@ def cases(draw: Draw):
     yield "as many queries as keys", (more, more)
 
 
-@exercise.property("each query sees one key more than the query before it, and the last sees all")
+@exercise.requires("each query sees one key more than the query before it, and the last sees all")
 def one_more_each(answer, draw: Draw):
     few, n = draw.number(2, 100), draw.number(100, 300)
     last, every = ([i + 1 for i in range(n)][-rows:] for rows in (few, n))
     return answer(few, n).sum(-1).tolist() == last and answer(n).sum(-1).tolist() == every
 
 
-@exercise.property("the last tokens see the same, whether those before them are queries or not")
+@exercise.requires("the last tokens see the same, whether those before them are queries or not")
 def last_rows(answer, draw: Draw):
     few, n = draw.number(2, 100), draw.number(100, 300)
     every, last = answer(n), answer(few, n)
     return every.any(-1).all() and torch.equal(last, every[-few:])
 
 
-@exercise.property("a later token changes nothing for those before it, and something for itself")
+@exercise.requires("a later token changes nothing for those before it, and something for itself")
 def hides_the_future(answer, draw: Draw):
     n = draw.number(10, 500)
     x, word = draw.normal(n, 3), n - 3

@@ -74,21 +74,21 @@ def cases(draw: Draw):
     yield "a causal layer whose first state is NaN", (Probe("first_is_nan"), draw.normal(4, 3))
 
 
-@exercise.property("where each token sees k places ahead, all but the last k positions leak")
+@exercise.requires("where each token sees k places ahead, all but the last k positions leak")
 def as_far_as_it_sees(answer, draw: Draw):
     x = draw.normal(6, 3)
     found = [answer(Probe("ahead", (k,)), x) for k in range(1, 6)]
     return found == [list(range(6 - k)) for k in range(1, 6)]
 
 
-@exercise.property("a causal layer leaks nowhere, one that sees all everywhere but at the end")
+@exercise.requires("a causal layer leaks nowhere, one that sees all everywhere but at the end")
 def causal_or_not(answer, draw: Draw):
     x = draw.normal(2, 5, 3)
     found = [answer(Probe(name), x) for name in ("running_mean", "whole_mean")]
     return found == [[], [0, 1, 2, 3]]
 
 
-@exercise.property("of all single leaks, exactly those from a later token are found")
+@exercise.requires("of all single leaks, exactly those from a later token are found")
 def single_leaks(answer, draw: Draw):
     x = draw.normal(3, 2)
     pairs = [(position, word) for position in range(3) for word in range(3)]

@@ -37,14 +37,14 @@ def cases(draw: Draw):
     yield "an empty sentence", (torch.tensor([n - 7, 0, n]), n)
 
 
-@exercise.property("each sentence shows as many tokens as it has")
+@exercise.requires("each sentence shows as many tokens as it has")
 def counts(answer, draw: Draw):
     n = draw.number(5, 50)
     lengths = draw.integers(0, n + 1, 5)
     return answer(lengths, n).sum((-2, -1)).tolist() == lengths.tolist()
 
 
-@exercise.property("the padding changes no token of its sentence")
+@exercise.requires("the padding changes no token of its sentence")
 def padding_is_not_seen(answer, draw: Draw):
     n = draw.number(5, 50)
     x, lengths = draw.normal(4, n, 3), draw.integers(1, n + 1, 4)
@@ -56,7 +56,7 @@ def padding_is_not_seen(answer, draw: Draw):
     return before.abs().amax(-1).min() > 0 and torch.allclose(before, after, atol=1e-5)
 
 
-@exercise.property("together with the causal mask, it is one mask for each sentence")
+@exercise.requires("together with the causal mask, it is one mask for each sentence")
 def meets_the_causal_mask(answer, draw: Draw):
     n = draw.number(5, 50)
     lengths = draw.integers(1, n + 1, 4)

@@ -36,14 +36,14 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.integers(2, 90, 2, 3, 5), 0)
 
 
-@exercise.property("each input is the target of the place before it")
+@exercise.requires("each input is the target of the place before it")
 def one_place_later(answer, draw: Draw):
     tokens = draw.integers(2, 90, 3, 5)
     inputs = answer(tokens, 1)
     return torch.equal(inputs[:, 1:], tokens[:, :-1]) and (inputs[:, 0] == 1).all()
 
 
-@exercise.property("shifting n times leaves nothing but starts")
+@exercise.requires("shifting n times leaves nothing but starts")
 def shifted_out(answer, draw: Draw):
     inputs = draw.integers(2, 90, 2, 3)
     for start in (5, 6, 7):

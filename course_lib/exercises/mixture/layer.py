@@ -45,7 +45,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("a token's result does not depend on the other tokens")
+@exercise.requires("a token's result does not depend on the other tokens")
 def one_by_one(answer, draw: Draw):
     x, build = draw.normal(6, 4), (4, 5, 3, 2)
     together = answer(x, build=build)
@@ -53,7 +53,7 @@ def one_by_one(answer, draw: Draw):
     return together.abs().max() > 0 and torch.allclose(together, alone, atol=1e-5)
 
 
-@exercise.property("an expert sees only the tokens that chose it", points=2)
+@exercise.requires("an expert sees only the tokens that chose it", points=2)
 def only_its_own(answer, draw: Draw):
     # 64 tokens, each hidden layer of 50: all of them at once would be 3,200 numbers
     x = draw.normal(64, 4)

@@ -44,14 +44,14 @@ def cases(draw: Draw):
     yield "all tokens in one expert", (probabilities, torch.full_like(chosen, 2))
 
 
-@exercise.property("it is 1 where all experts have equal shares and probabilities")
+@exercise.requires("it is 1 where all experts have equal shares and probabilities")
 def even(answer, draw: Draw):
     chosen = torch.arange(12)[draw.normal(12).argsort()].remainder(4).reshape(6, 2)
     found = answer(torch.full((6, 4), 0.25), chosen)
     return found.shape == () and torch.isclose(found, torch.tensor(1.0), atol=1e-5)
 
 
-@exercise.property("one expert for everything, and surely, gives the number of experts")
+@exercise.requires("one expert for everything, and surely, gives the number of experts")
 def one_for_all(answer, draw: Draw):
     experts, favourite = 5 + draw.number(0, 4), draw.number(0, 5)
     surely = torch.zeros(7, experts)

@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6), 3)
 
 
-@exercise.property("the weights of each token are positive, fall, and sum to 1")
+@exercise.requires("the weights of each token are positive, fall, and sum to 1")
 def shares(answer, draw: Draw):
     _, weights = answer(draw.normal(2, 9, 4), draw.normal(4, 8), 3)
     sums = weights.sum(-1)
@@ -45,7 +45,7 @@ def shares(answer, draw: Draw):
     return (weights > 0).all() and falling and torch.allclose(sums, torch.ones(2, 9), atol=1e-5)
 
 
-@exercise.property("an expert that points where a token points is chosen first")
+@exercise.requires("an expert that points where a token points is chosen first")
 def first_choice(answer, draw: Draw):
     experts = torch.linalg.qr(draw.normal(6, 6)).Q
     order = draw.normal(6).argsort()

@@ -70,7 +70,7 @@ def _words(draw: Draw, n_q, n_k, d_model, *batch):
     return query, draw.normal(*batch, n_k, d_model), draw.normal(*batch, n_k, d_model)
 
 
-@exercise.property("permuting keys and values together changes nothing, permuting keys alone does")
+@exercise.requires("permuting keys and values together changes nothing, permuting keys alone does")
 def a_set_of_pairs(answer, draw: Draw):
     query, key, value = _words(draw, 3, 4, 6)
     order = torch.tensor([2, 0, 3, 1])
@@ -82,7 +82,7 @@ def a_set_of_pairs(answer, draw: Draw):
     )
 
 
-@exercise.property(
+@exercise.requires(
     "a word that nobody may look at is seen by no head, and otherwise by some", points=2
 )
 def hidden_from_all_heads(answer, draw: Draw):

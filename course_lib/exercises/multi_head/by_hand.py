@@ -150,7 +150,7 @@ def cases(draw: Draw):
     yield "hundreds of names", (draw.number(200, 301),)
 
 
-@exercise.property("every token of new sentences fetches both numbers that it wants, in order", 3)
+@exercise.requires("every token of new sentences fetches both numbers that it wants, in order", 3)
 def fetches(answer, draw: Draw):
     names = draw.number(3, 200)
     return behaviour(answer(names)) == [names, FOUND]

@@ -31,13 +31,13 @@ def cases(draw: Draw):
     yield "as many words as each head has numbers", (draw.normal(2, 3, 3),)
 
 
-@exercise.property("words that were cut into parts come back whole")
+@exercise.requires("words that were cut into parts come back whole")
 def whole_again(answer, draw: Draw):
     x = draw.normal(2, 5, 12)
     return torch.equal(answer(torch.stack(x.chunk(3, dim=-1), dim=-3)), x)
 
 
-@exercise.property("each head keeps its own columns, and no word meets another")
+@exercise.requires("each head keeps its own columns, and no word meets another")
 def own_columns(answer, draw: Draw):
     x = draw.normal(1, 3, 5, 2)
     plain = answer(x)

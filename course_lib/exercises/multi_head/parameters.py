@@ -40,7 +40,7 @@ def cases(draw: Draw):
     yield "the paper's, with biases", (512, 8, 64, 64, True)
 
 
-@exercise.property("heads that share a word out cost as much together as one")
+@exercise.requires("heads that share a word out cost as much together as one")
 def heads_are_free(answer, draw: Draw):
     d_model = 12 * draw.number(1, 10**5)
     for bias in (False, True):
@@ -51,7 +51,7 @@ def heads_are_free(answer, draw: Draw):
     return True
 
 
-@exercise.property("one head more costs as much as the head before it")
+@exercise.requires("one head more costs as much as the head before it")
 def even_growth(answer, draw: Draw):
     d_model, d_k, d_v = (draw.number(2, 50) for _ in range(3))
     for bias in (False, True):

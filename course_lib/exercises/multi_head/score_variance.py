@@ -38,13 +38,13 @@ def cases(draw: Draw):
     yield "a whole head, scaled", (many, True)
 
 
-@exercise.property("twice the entries, twice the variance, where nothing is scaled")
+@exercise.requires("twice the entries, twice the variance, where nothing is scaled")
 def grows_with_size(answer, draw: Draw):
     sizes = [draw.number(1, 1000) for _ in range(3)]
     return all(answer(2 * d_k, False) == 2 * answer(d_k, False) > 0 for d_k in sizes)
 
 
-@exercise.property("scaled scores vary alike, however many entries q and k have")
+@exercise.requires("scaled scores vary alike, however many entries q and k have")
 def scaled_alike(answer, draw: Draw):
     scaled = [answer(draw.number(2, 1000), True) for _ in range(3)]
     return answer(draw.number(2, 1000), False) > max(scaled) and (

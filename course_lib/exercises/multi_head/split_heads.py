@@ -34,13 +34,13 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (draw.normal(6, 6), 2)
 
 
-@exercise.property("the heads' parts, laid side by side, are the words again")
+@exercise.requires("the heads' parts, laid side by side, are the words again")
 def side_by_side(answer, draw: Draw):
     x = draw.normal(2, 5, 12)
     return torch.equal(torch.cat(answer(x, 3).unbind(-3), dim=-1), x)
 
 
-@exercise.property("a word is found in the same row of every head, and in no other row")
+@exercise.requires("a word is found in the same row of every head, and in no other row")
 def own_row(answer, draw: Draw):
     x = draw.normal(1, 5, 12)
     plain = answer(x, 3)

@@ -43,27 +43,27 @@ def cases(draw: Draw):
     yield "sixteen heads", (2, draw.number(3, 50), 16)
 
 
-@exercise.property("twice as far is twice as much, in every head", points=2)
+@exercise.requires("twice as far is twice as much, in every head", points=2)
 def twice_as_far(answer, draw: Draw):
     n, heads = draw.number(5, 50), 2 ** draw.number(0, 5)
     bias = answer(n, n + draw.number(0, 50), heads).abs().flip(-1, -2)
     return (bias[:, 0, 1] != 0).all() and torch.allclose(bias[:, 0, 4], 4 * bias[:, 0, 1])
 
 
-@exercise.property("words to the right are treated like words to the left")
+@exercise.requires("words to the right are treated like words to the left")
 def both_sides(answer, draw: Draw):
     n = draw.number(5, 100)
     bias = answer(n, n, 2 ** draw.number(0, 5))
     return bias[0, 0, -1] != bias[0, 0, 0] and torch.equal(bias, bias.mT)
 
 
-@exercise.property("a few queries get the last rows of what all of them would get")
+@exercise.requires("a few queries get the last rows of what all of them would get")
 def last_rows(answer, draw: Draw):
     few, n, heads = draw.number(2, 9), draw.number(10, 50), 2 ** draw.number(0, 5)
     return torch.equal(answer(few, n, heads), answer(n, n, heads)[:, -few:])
 
 
-@exercise.property("from head to head, slopes fall by the same factor")
+@exercise.requires("from head to head, slopes fall by the same factor")
 def same_factor(answer, draw: Draw):
     heads = 2 ** draw.number(1, 5)
     slopes = answer(1, draw.number(2, 100), heads)[:, 0, -2]

@@ -33,7 +33,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (draw.normal(3, 3),), (5, 3)
 
 
-@exercise.property("a position adds the same vector to whatever word stands there")
+@exercise.requires("a position adds the same vector to whatever word stands there")
 def whatever_word(answer, draw: Draw):
     one, other = draw.normal(4, 3), draw.normal(4, 3)
     added = answer(one, build=(6, 3)) - one
@@ -41,7 +41,7 @@ def whatever_word(answer, draw: Draw):
     return added.std(0).min() > 0 and torch.allclose(again, added, atol=1e-5)
 
 
-@exercise.property("the first words of a longer sentence are placed as if they were alone")
+@exercise.requires("the first words of a longer sentence are placed as if they were alone")
 def first_words(answer, draw: Draw):
     x = draw.normal(5, 3)
     long, short = answer(x, build=(6, 3)), answer(x[:2], build=(6, 3))

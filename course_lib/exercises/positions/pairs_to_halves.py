@@ -40,7 +40,7 @@ def cases(draw: Draw):
     yield "as many rows as a token has numbers", (draw.normal(10, 10), 1)
 
 
-@exercise.property("the matrix of one head does not change another head's")
+@exercise.requires("the matrix of one head does not change another head's")
 def heads_apart(answer, draw: Draw):
     weight = draw.normal(16, 3)
     other = torch.cat([weight[:8], draw.normal(8, 3)])
@@ -48,7 +48,7 @@ def heads_apart(answer, draw: Draw):
     return plain.any() and torch.equal(plain[:8], answer(other, 2)[:8])
 
 
-@exercise.property("no row is lost, and no row changes")
+@exercise.requires("no row is lost, and no row changes")
 def all_rows(answer, draw: Draw):
     rows = draw.normal(12).sort().values.unsqueeze(-1)
     return torch.equal(answer(rows, 2).sort(0).values, rows)

@@ -64,14 +64,14 @@ def cases(draw: Draw):
     yield "keys and values of one size", words(draw, n_q=3, n_k=5, m=2, d_k=4, d_v=4)
 
 
-@exercise.property("where all vectors of distances are zero, this is plain attention")
+@exercise.requires("where all vectors of distances are zero, this is plain attention")
 def plain(answer, draw: Draw):
     q, k, v, key_table, value_table = words(draw, n_q=4, n_k=5, m=2, d_k=3, d_v=2)
     found = answer(q, k, v, 0 * key_table, 0 * value_table)
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-5)
 
 
-@exercise.property("a key table that fits the next word alone makes each word copy the next one")
+@exercise.requires("a key table that fits the next word alone makes each word copy the next one")
 def copies_the_next(answer, draw: Draw):
     q, k, v, key_table, value_table = words(draw, n_q=5, n_k=5, m=2, d_k=3, d_v=2)
     fits = torch.zeros_like(key_table)
@@ -80,7 +80,7 @@ def copies_the_next(answer, draw: Draw):
     return torch.allclose(found[:-1], v[1:], atol=1e-4)
 
 
-@exercise.property("equal weights return the mean of the values and of their distances' vectors")
+@exercise.requires("equal weights return the mean of the values and of their distances' vectors")
 def equal_weights(answer, draw: Draw):
     q, k, v, key_table, value_table = words(draw, n_q=2, n_k=3, m=2, d_k=4, d_v=2)
     found = answer(0 * q, k, v, key_table, value_table)

@@ -39,20 +39,20 @@ def cases(draw: Draw):
     yield "one query", (1, more, draw.number(2, 9))
 
 
-@exercise.property("words that stand equally far apart have the same number")
+@exercise.requires("words that stand equally far apart have the same number")
 def equally_far(answer, draw: Draw):
     index = answer(draw.number(3, 50), draw.number(3, 50), draw.number(1, 50))
     return index[0, 0] < index[0, 1] and torch.equal(index[1:, 1:], index[:-1, :-1])
 
 
-@exercise.property("as many steps left as right lie equally far from the middle row")
+@exercise.requires("as many steps left as right lie equally far from the middle row")
 def mirrored(answer, draw: Draw):
     n, furthest = draw.number(3, 100), draw.number(1, 100)
     index = answer(n, n, furthest)
     return index[0, 1] != index[1, 0] and torch.equal(index.mT, 2 * furthest - index)
 
 
-@exercise.property("all rows of the table are used, and no others")
+@exercise.requires("all rows of the table are used, and no others")
 def rows_used(answer, draw: Draw):
     n, furthest = draw.number(100, 200), draw.number(3, 100)
     return torch.equal(answer(n, n, furthest).unique(), torch.arange(2 * furthest + 1))

@@ -48,7 +48,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (draw.normal(4, 4), torch.arange(4))
 
 
-@exercise.property("turning changes no length, and leaves position 0 as it is")
+@exercise.requires("turning changes no length, and leaves position 0 as it is")
 def lengths_stay(answer, draw: Draw):
     x = draw.normal(5, 6)
     turned = answer(x, torch.arange(5))
@@ -58,7 +58,7 @@ def lengths_stay(answer, draw: Draw):
     )
 
 
-@exercise.property(
+@exercise.requires(
     "scores depend on the distance alone; bfloat16 stays, with exact angles", points=2
 )
 def distance_alone(answer, draw: Draw):
@@ -77,7 +77,7 @@ def distance_alone(answer, draw: Draw):
     )
 
 
-@exercise.property("turning by one position, then by another, is turning by their sum")
+@exercise.requires("turning by one position, then by another, is turning by their sum")
 def turns_add_up(answer, draw: Draw):
     x, places = draw.normal(3, 4), torch.tensor([2, 5, 1])
     twice = answer(answer(x, places), places + 3)

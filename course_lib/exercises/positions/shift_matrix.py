@@ -43,14 +43,14 @@ def cases(draw: Draw):
     yield "far away", (draw.number(100, 400), 2 * draw.number(3, 9))
 
 
-@exercise.property("p(i) M is p(i + offset) for every position i", points=2)
+@exercise.requires("p(i) M is p(i + offset) for every position i", points=2)
 def shifts(answer, draw: Draw):
     offset, d_model = draw.number(1, 100), 2 * draw.number(2, 12)
     table = sinusoidal(9 + offset, d_model)
     return torch.allclose(table[:9] @ answer(offset, d_model), table[offset:], atol=1e-4)
 
 
-@exercise.property("two shifts, one after the other, are one shift by their sum", points=2)
+@exercise.requires("two shifts, one after the other, are one shift by their sum", points=2)
 def shifts_add_up(answer, draw: Draw):
     one, other, d_model = draw.number(1, 50), draw.number(51, 100), 2 * draw.number(2, 12)
     first, second, both = (answer(offset, d_model) for offset in (one, other, one + other))
@@ -59,7 +59,7 @@ def shifts_add_up(answer, draw: Draw):
     )
 
 
-@exercise.property("a shift back undoes a shift on")
+@exercise.requires("a shift back undoes a shift on")
 def undone(answer, draw: Draw):
     offset, d_model = draw.number(1, 100), 2 * draw.number(2, 12)
     on, back = answer(offset, d_model), answer(-offset, d_model)

@@ -46,7 +46,7 @@ def cases(draw: Draw):
     yield "a long text", (draw.number(200, 500), 2 * draw.number(3, 9))
 
 
-@exercise.property("a sine and the cosine beside it are a point of the unit circle")
+@exercise.requires("a sine and the cosine beside it are a point of the unit circle")
 def on_the_circle(answer, draw: Draw):
     n, waves = draw.number(5, 100), draw.number(2, 20)
     table = answer(n, 2 * waves)
@@ -54,7 +54,7 @@ def on_the_circle(answer, draw: Draw):
     return torch.allclose(circle, torch.ones(n, waves), atol=1e-4)
 
 
-@exercise.property("how much two positions are alike depends on their distance alone", points=2)
+@exercise.requires("how much two positions are alike depends on their distance alone", points=2)
 def distance_alone(answer, draw: Draw):
     table = answer(draw.number(5, 100), 2 * draw.number(2, 20))
     alike = table @ table.mT
@@ -62,7 +62,7 @@ def distance_alone(answer, draw: Draw):
     return same and alike[0, 0] > alike[0, 1] + 0.1
 
 
-@exercise.property("a longer table begins with the shorter one")
+@exercise.requires("a longer table begins with the shorter one")
 def begins_alike(answer, draw: Draw):
     n, d_model = draw.number(5, 100), 2 * draw.number(2, 20)
     short, long = answer(n, d_model), answer(n + draw.number(1, 9), d_model)

@@ -50,7 +50,7 @@ def at_random(draw: Draw, n: int):
     return heads
 
 
-@exercise.property("a word is one edge away from its head")
+@exercise.requires("a word is one edge away from its head")
 def one_edge(answer, draw: Draw):
     heads = at_random(draw, 8)
     distance = answer(heads)
@@ -58,13 +58,13 @@ def one_edge(answer, draw: Draw):
     return (edges == 1).all() and distance.max() > 1
 
 
-@exercise.property("the way there is as long as the way back")
+@exercise.requires("the way there is as long as the way back")
 def symmetric(answer, draw: Draw):
     distance = answer(at_random(draw, 7))
     return torch.equal(distance, distance.mT) and (distance.diagonal() == 0).all()
 
 
-@exercise.property("the order of the words plays no part, only who depends on whom")
+@exercise.requires("the order of the words plays no part, only who depends on whom")
 def order_plays_no_part(answer, draw: Draw):
     heads, order = at_random(draw, 7), draw.normal(7).argsort()
     place = order.argsort()

@@ -51,7 +51,7 @@ def cases(draw: Draw):
     )  # fmt: skip
 
 
-@exercise.property("padding does not matter, real tokens do")
+@exercise.requires("padding does not matter, real tokens do")
 def padding_is_nothing(answer, draw: Draw):
     states, mask, parameters = draw.normal(3, 5, 4), first(2, 4, 3, n=5), head(draw, 4, 2)
     others = 10 * draw.normal(3, 5, 4)
@@ -61,7 +61,7 @@ def padding_is_nothing(answer, draw: Draw):
     return torch.allclose(padded, plain, atol=1e-5) and not torch.allclose(real, plain, atol=1e-3)
 
 
-@exercise.property("a text gets the same scores alone and in a batch with longer ones")
+@exercise.requires("a text gets the same scores alone and in a batch with longer ones")
 def alone(answer, draw: Draw):
     states, parameters = draw.normal(2, 6, 4), head(draw, 4, 3)
     together = answer(states, first(2, 6, n=6), *parameters)

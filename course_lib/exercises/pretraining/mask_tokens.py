@@ -88,14 +88,14 @@ def near(found, expected: float, tokens: int) -> bool:
     return abs(float(found) - expected) < 6 * (expected * (1 - expected) / tokens) ** 0.5
 
 
-@exercise.property("the targets are the original tokens, or -100")
+@exercise.requires("the targets are the original tokens, or -100")
 def targets_are_the_tokens(answer, draw: Draw):
     tokens, _, targets, _ = many(answer, draw)
     chosen = targets != -100
     return chosen.any() and not chosen.all() and torch.equal(targets[chosen], tokens[chosen])
 
 
-@exercise.property("so large a share of the tokens that are not special is chosen")
+@exercise.requires("so large a share of the tokens that are not special is chosen")
 def share_chosen(answer, draw: Draw):
     for share in (0.15, 0.6):
         tokens, _, targets, _ = many(answer, draw, share)
@@ -105,7 +105,7 @@ def share_chosen(answer, draw: Draw):
     return True
 
 
-@exercise.property("special tokens are never chosen, and share 1 chooses all others")
+@exercise.requires("special tokens are never chosen, and share 1 chooses all others")
 def special_kept(answer, draw: Draw):
     tokens, inputs, targets, _ = many(answer, draw, 1.0)
     special = tokens < 3
@@ -113,7 +113,7 @@ def special_kept(answer, draw: Draw):
     return kept and torch.equal(targets[~special], tokens[~special])
 
 
-@exercise.property("tokens that are not chosen stay as they are; share 0 changes nothing")
+@exercise.requires("tokens that are not chosen stay as they are; share 0 changes nothing")
 def others_stay(answer, draw: Draw):
     tokens, inputs, targets, _ = many(answer, draw)
     others = targets == -100
@@ -122,7 +122,7 @@ def others_stay(answer, draw: Draw):
     return nothing and torch.equal(inputs[others], tokens[others]) and (inputs != tokens).any()
 
 
-@exercise.property("of the chosen, 80 % are masked, 10 % random, and 10 % stay", points=2)
+@exercise.requires("of the chosen, 80 % are masked, 10 % random, and 10 % stay", points=2)
 def fates(answer, draw: Draw):
     tokens, inputs, targets, mask = many(answer, draw, 0.9)
     chosen = targets != -100
@@ -133,7 +133,7 @@ def fates(answer, draw: Draw):
     return near(masked, 0.8, count) and near(stays, 0.1 + 0.1 / VOCAB, count)
 
 
-@exercise.property("random tokens are any id below vocab, each as likely")
+@exercise.requires("random tokens are any id below vocab, each as likely")
 def any_token(answer, draw: Draw):
     tokens, inputs, targets, mask = many(answer, draw, 1.0)
     random = (targets != -100) & (inputs != mask) & (inputs != tokens)
@@ -141,7 +141,7 @@ def any_token(answer, draw: Draw):
     return len(counts) == VOCAB and counts.min() > 0 and counts.max() < 4 * counts.float().mean()
 
 
-@exercise.property("the same seed makes the same choice, another seed another one")
+@exercise.requires("the same seed makes the same choice, another seed another one")
 def seeded(answer, draw: Draw):
     tokens = text(draw, 6, 50)
     first, again, other = (
@@ -151,7 +151,7 @@ def seeded(answer, draw: Draw):
     return same and not torch.equal(first[1], other[1])
 
 
-@exercise.property("each row, and each place, is chosen by itself")
+@exercise.requires("each row, and each place, is chosen by itself")
 def independent(answer, draw: Draw):
     tokens = torch.full((60, 60), 9)
     _, targets = answer(tokens, 0.5, MASK, VOCAB, SPECIAL, draw.number(0, 1000))

@@ -66,7 +66,7 @@ def cases(draw: Draw):
     yield "no target at all", (draw.normal(3, 4), draw.normal(5, 4), torch.full((3,), -100))
 
 
-@exercise.property("places without a target change nothing")
+@exercise.requires("places without a target change nothing")
 def others_are_nothing(answer, draw: Draw):
     states, table, targets = draw.normal(3, 6, 4), draw.normal(7, 4), torch.full((3, 6), -100)
     targets[:, 1:3] = draw.integers(0, 7, 3, 2)
@@ -75,7 +75,7 @@ def others_are_nothing(answer, draw: Draw):
     return plain > 0 and torch.allclose(plain, answer(changed, table, targets), atol=1e-5)
 
 
-@exercise.property("the table meets only the states that are asked for", points=2)
+@exercise.requires("the table meets only the states that are asked for", points=2)
 def only_the_chosen(answer, draw: Draw):
     # 40 places, 100 tokens, 6 targets: all scores would be 4,000 numbers
     targets = torch.full((2, 20), -100)

@@ -42,7 +42,7 @@ def cases(draw: Draw):
     yield "as many texts as tokens", (draw.integers(0, 8, 4, 4), MASK, SPECIAL)
 
 
-@exercise.property("each token that is not special is asked for once, where it is hidden")
+@exercise.requires("each token that is not special is asked for once, where it is hidden")
 def once_each(answer, draw: Draw):
     tokens = draw.integers(0, 8, 12)
     inputs, targets = answer(tokens, MASK, SPECIAL)

@@ -38,14 +38,14 @@ def cases(draw: Draw):
     yield "another eps", (draw.normal(2, 3), 0.5)
 
 
-@exercise.property("what all answers of a group get beside changes nothing")
+@exercise.requires("what all answers of a group get beside changes nothing")
 def baseline(answer, draw: Draw):
     rewards = draw.normal(3, 6)
     found, moved = answer(rewards), answer(rewards + torch.tensor([[5.0], [-2.0], [1.0]]))
     return found.abs().max() > 0.1 and torch.allclose(found, moved, atol=1e-4)
 
 
-@exercise.property("a group's advantages add up to nothing")
+@exercise.requires("a group's advantages add up to nothing")
 def sums_to_zero(answer, draw: Draw):
     found = answer(2 * draw.normal(4, 7) + 3)
     return found.abs().max() > 0.1 and found.sum(-1).abs().max() < 1e-3

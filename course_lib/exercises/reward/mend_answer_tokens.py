@@ -34,7 +34,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.integers(0, 6, 2, 3, 8), 5)
 
 
-@exercise.property("each row has all of its tokens, or ends with its first stop")
+@exercise.requires("each row has all of its tokens, or ends with its first stop")
 def ends(answer, draw: Draw):
     drawn = draw.integers(0, 4, 30, 6)
     counted = answer(drawn, 3).sum(-1).tolist()

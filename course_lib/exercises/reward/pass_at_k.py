@@ -43,14 +43,14 @@ def cases(draw: Draw):
     yield "thousands, all right", (3000, 3000, 1500)
 
 
-@exercise.property("one answer drawn is right as often as all of them are")
+@exercise.requires("one answer drawn is right as often as all of them are")
 def share(answer, draw: Draw):
     n = draw.number(20, 40)
     c = draw.number(2, 19)
     return math.isclose(answer(n, c, 1), c / n, rel_tol=1e-6)
 
 
-@exercise.property("the mean over all ways to have drawn the n answers is the chance itself")
+@exercise.requires("the mean over all ways to have drawn the n answers is the chance itself")
 def unbiased(answer, draw: Draw):
     n, k, p = draw.number(5, 9), draw.number(2, 4), draw.number(2, 8) / 10
     ways = (math.comb(n, c) * p**c * (1 - p) ** (n - c) * answer(n, c, k) for c in range(n + 1))

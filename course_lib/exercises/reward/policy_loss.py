@@ -60,7 +60,7 @@ def cases(draw: Draw):
     yield "a wider clip", (*answers(draw, 4, 6, moved=1.0), 0.6)
 
 
-@exercise.property("what stands outside of the mask changes nothing")
+@exercise.requires("what stands outside of the mask changes nothing")
 def mask_holds(answer, draw: Draw):
     new, old, advantages, mask = answers(draw, 4, 6)
     mask[1:, 3:] = False
@@ -69,7 +69,7 @@ def mask_holds(answer, draw: Draw):
     return found.abs() > 1e-4 and torch.allclose(found, answer(changed, old, advantages, mask))
 
 
-@exercise.property("a good answer far above the clip, or a bad one far below, gains no more")
+@exercise.requires("a good answer far above the clip, or a bad one far below, gains no more")
 def flat(answer, draw: Draw):
     _, old, advantages, mask = answers(draw, 5, 4)
     advantages = advantages.sign() * (1 + advantages.abs())

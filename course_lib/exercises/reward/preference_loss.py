@@ -37,14 +37,14 @@ def cases(draw: Draw):
     yield "a thousand worse", (torch.tensor([-500.0, 3.0]), torch.tensor([500.0, 2.0]))
 
 
-@exercise.property("a number added to all rewards changes nothing")
+@exercise.requires("a number added to all rewards changes nothing")
 def offset(answer, draw: Draw):
     chosen, rejected = draw.normal(6), draw.normal(6)
     found = answer(chosen, rejected)
     return found > 0.01 and torch.allclose(found, answer(chosen + 3, rejected + 3), atol=1e-4)
 
 
-@exercise.property("the loss falls as the chosen answer's reward rises")
+@exercise.requires("the loss falls as the chosen answer's reward rises")
 def falls(answer, draw: Draw):
     chosen, rejected = draw.normal(6), draw.normal(6)
     return 0 < answer(chosen + 1, rejected) < answer(chosen, rejected)

@@ -50,13 +50,13 @@ def cases(draw: Draw):
     yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
 
 
-@exercise.property("no entry of a state is larger than 1, however large the word")
+@exercise.requires("no entry of a state is larger than 1, however large the word")
 def bounded(answer, draw: Draw):
     x, *rest = step(draw, 4, d_in=3, d_h=5)
     return 0 < answer(1000 * x, *rest).abs().max() <= 1
 
 
-@exercise.property("exchanging word and state, with their matrices, changes nothing")
+@exercise.requires("exchanging word and state, with their matrices, changes nothing")
 def exchanged(answer, draw: Draw):
     x, h, w_x, w_h, b = step(draw, 4, d_in=3, d_h=3)
     state = answer(x, h, w_x, w_h, b)

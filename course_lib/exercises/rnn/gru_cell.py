@@ -52,13 +52,13 @@ def with_gates(draw: Draw, r: float = 0.0, z: float = 0.0):
     return *inputs, b_x + torch.tensor([r, z, 0.0]).repeat_interleave(3), b_h
 
 
-@exercise.property("with the update gate at 1, the state stays as it was", 2)
+@exercise.requires("with the update gate at 1, the state stays as it was", 2)
 def kept(answer, draw: Draw):
     inputs = with_gates(draw, z=50.0)
     return torch.allclose(answer(*inputs), inputs[1], atol=1e-5)
 
 
-@exercise.property("with both gates at 0, the new state knows nothing of the old one")
+@exercise.requires("with both gates at 0, the new state knows nothing of the old one")
 def past_shut_out(answer, draw: Draw):
     x, h, *weights = with_gates(draw, r=-50.0, z=-50.0)
     state = answer(x, h, *weights)

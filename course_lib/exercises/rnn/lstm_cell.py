@@ -56,13 +56,13 @@ def with_gates(draw: Draw, i: float = 0.0, f: float = 0.0, o: float = 0.0):
     return *inputs, b + torch.tensor([i, f, 0.0, o]).repeat_interleave(3)
 
 
-@exercise.property("forgetting nothing and taking nothing in, the memory stays as it was", 2)
+@exercise.requires("forgetting nothing and taking nothing in, the memory stays as it was", 2)
 def kept(answer, draw: Draw):
     inputs = with_gates(draw, i=-50.0, f=50.0)
     return torch.allclose(answer(*inputs)[1], inputs[2], atol=1e-5)
 
 
-@exercise.property("with the output gate open, h is the tanh of the new memory")
+@exercise.requires("with the output gate open, h is the tanh of the new memory")
 def shown(answer, draw: Draw):
     h, c = answer(*with_gates(draw, o=50.0))
     return c.abs().max() > 0 and torch.allclose(h, torch.tanh(c), atol=1e-5)

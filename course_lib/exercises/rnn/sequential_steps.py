@@ -44,13 +44,13 @@ def cases(draw: Draw):
     yield "one word, and attention", ("attention", 1)
 
 
-@exercise.property("attention needs as many steps for a thousand words as for two")
+@exercise.requires("attention needs as many steps for a thousand words as for two")
 def attention_is_flat(answer, draw: Draw):
     short, long = answer("attention", 2), answer("attention", draw.number(1000, 10**6))
     return long == short > 0
 
 
-@exercise.property("ten times the words are ten times the steps for an RNN, and for windows")
+@exercise.requires("ten times the words are ten times the steps for an RNN, and for windows")
 def linear(answer, draw: Draw):
     n = draw.number(2, 10**5)
     rnn = answer("rnn", n), answer("rnn", 10 * n)

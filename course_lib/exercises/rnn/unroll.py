@@ -47,7 +47,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", sentence(draw, n=3, d_in=3, d_h=5)
 
 
-@exercise.property("reading on from where one stopped gives the same states as reading at once", 2)
+@exercise.requires("reading on from where one stopped gives the same states as reading at once", 2)
 def resumed(answer, draw: Draw):
     xs, h, *weights = sentence(draw, 3, n=6, d_in=2, d_h=4)
     states = answer(xs, h, *weights)
@@ -56,7 +56,7 @@ def resumed(answer, draw: Draw):
     return states.abs().max() > 0 and torch.allclose(torch.cat([first, rest], 1), states, atol=1e-5)
 
 
-@exercise.property("a word changes its own state and later ones, and none before it")
+@exercise.requires("a word changes its own state and later ones, and none before it")
 def causal(answer, draw: Draw):
     xs, *rest = sentence(draw, n=5, d_in=3, d_h=4)
     other = torch.cat([xs[:3], -xs[3:4], xs[4:]])

@@ -57,7 +57,7 @@ def cases(draw: Draw):
     yield "only the likeliest token is left", asked(draw, 9, 4, 9, 6, Probe("likeliest_alone"))
 
 
-@exercise.property("a low temperature writes the likeliest token each time", points=2)
+@exercise.requires("a low temperature writes the likeliest token each time", points=2)
 def cold(answer, draw: Draw):
     inputs = asked(draw, 8, 3, 10, 5)
     return torch.equal(
@@ -65,7 +65,7 @@ def cold(answer, draw: Draw):
     )
 
 
-@exercise.property("tokens come as often as softmax says", points=2)
+@exercise.requires("tokens come as often as softmax says", points=2)
 def shares(answer, draw: Draw):
     model, prompt, new, room, generator = asked(draw, 3, 1, 900, 1)
     written = answer(model, prompt, new, room, generator, at(2.0))
@@ -78,7 +78,7 @@ def shares(answer, draw: Draw):
     return True
 
 
-@exercise.property("the same generator writes the same text, and begins with the prompt")
+@exercise.requires("the same generator writes the same text, and begins with the prompt")
 def repeats(answer, draw: Draw):
     inputs = asked(draw, 9, 4, 12, 6)
     one, again = answer(*inputs), answer(*inputs)

@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "some are hidden already", (draw.normal(6).masked_fill(draw.mask(6), -torch.inf), 5)
 
 
-@exercise.property("k tokens keep their logits, and no hidden one had a larger logit", points=2)
+@exercise.requires("k tokens keep their logits, and no hidden one had a larger logit", points=2)
 def the_largest(answer, draw: Draw):
     logits = draw.normal(5, 12)
     k = draw.number(2, 8)
@@ -51,7 +51,7 @@ def the_largest(answer, draw: Draw):
     )
 
 
-@exercise.property("of equal logits, the lower ids stay")
+@exercise.requires("of equal logits, the lower ids stay")
 def ties(answer, draw: Draw):
     k = draw.number(1, 30)
     found = answer(torch.zeros(2, 40), k)

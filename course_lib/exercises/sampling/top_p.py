@@ -53,7 +53,7 @@ def cases(draw: Draw):
     yield "one token", (spread(draw, 1), 0.5)
 
 
-@exercise.property("the kept tokens have at least p, and without the least of them less", points=2)
+@exercise.requires("the kept tokens have at least p, and without the least of them less", points=2)
 def fewest(answer, draw: Draw):
     logits = spread(draw, 6, 20)
     found = answer(logits, 0.8)
@@ -65,7 +65,7 @@ def fewest(answer, draw: Draw):
     return few and (total >= 0.8 - 1e-5).all() and (total - least < 0.8 + 1e-5).all()
 
 
-@exercise.property("a larger p hides nothing that a smaller one keeps")
+@exercise.requires("a larger p hides nothing that a smaller one keeps")
 def monotone(answer, draw: Draw):
     logits = spread(draw, 3, 30)
     kept = [answer(logits, p) != -torch.inf for p in (0.2, 0.5, 0.8, 0.97)]

@@ -77,7 +77,7 @@ def cases(draw: Draw):
     yield "valleys whose lowest runs are at an end", (ends, 4e3)
 
 
-@exercise.property("valleys whose least points are on a power law give its size")
+@exercise.requires("valleys whose least points are on a power law give its size")
 def found_again(answer, draw: Draw):
     for growth in (0.4, 0.5, 0.7):
         runs = [
@@ -90,14 +90,14 @@ def found_again(answer, draw: Draw):
     return True
 
 
-@exercise.property("another unit of the loss, and another floor of a budget, change nothing")
+@exercise.requires("another unit of the loss, and another floor of a budget, change nothing")
 def another_unit(answer, draw: Draw):
     runs, budget = drawn(draw, 3, 5, noise=0.004)
     changed = [(c, n, 1.4427 * loss + c / 1e4) for c, n, loss in runs]
     return abs(answer(changed, budget) / answer(runs, budget) - 1) < 1e-2
 
 
-@exercise.property("sizes counted in dozens give the size in dozens")
+@exercise.requires("sizes counted in dozens give the size in dozens")
 def in_dozens(answer, draw: Draw):
     runs, budget = drawn(draw, 3, 5, noise=0.004)
     dozens = [(c, n / 12, loss) for c, n, loss in runs]

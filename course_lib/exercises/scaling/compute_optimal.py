@@ -41,14 +41,14 @@ def cases(draw: Draw):
     yield "Chinchilla's budget and law", (5.76e23, 406.4, 410.7, 0.34, 0.28)
 
 
-@exercise.property("the budget is spent: 6 N D is flops")
+@exercise.requires("the budget is spent: 6 N D is flops")
 def spent(answer, draw: Draw):
     flops = 1000.0 * draw.number(1, 999)
     parameters, tokens = answer(flops, *law(draw))
     return parameters > 0 and abs(6 * parameters * tokens / flops - 1) < 1e-6
 
 
-@exercise.property("a larger or a smaller model would have a higher loss for the same budget")
+@exercise.requires("a larger or a smaller model would have a higher loss for the same budget")
 def least(answer, draw: Draw):
     for _ in range(3):
         given = law(draw)

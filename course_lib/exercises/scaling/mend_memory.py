@@ -37,14 +37,14 @@ def cases(draw: Draw):
     yield "GPT-2", (124_439_808, 12, 1024, 12, 768, 12, 50_257)
 
 
-@exercise.property("twice as many sequences take twice the activations, and the same weights")
+@exercise.requires("twice as many sequences take twice the activations, and the same weights")
 def linear_in_sequences(answer, draw: Draw):
     sizes = [draw.number(2, 50) for _ in range(5)]
     none, one, two = (answer(9, sequences, *sizes) for sequences in (0, 1, 2))
     return none < one and two - one == one - none
 
 
-@exercise.property("in twice the context, heads cost four times as much")
+@exercise.requires("in twice the context, heads cost four times as much")
 def square_in_context(answer, draw: Draw):
     context, layers, d_model, vocab = (draw.number(2, 50) for _ in range(4))
 

@@ -38,14 +38,14 @@ def cases(draw: Draw):
     yield "GPT-3", (96, 12288, 12288, 4 * 12288)
 
 
-@exercise.property("each layer has as many weights as the one before it")
+@exercise.requires("each layer has as many weights as the one before it")
 def layers_alike(answer, draw: Draw):
     sizes = [draw.number(2, 50) for _ in range(3)]
     none, one, five = (answer(layers, *sizes) for layers in (0, 1, 5))
     return none == 0 and five == 5 * one > 0
 
 
-@exercise.property("with d_ff = 4 d_model, a layer has 12 d_model^2 weights")
+@exercise.requires("with d_ff = 4 d_model, a layer has 12 d_model^2 weights")
 def twelve(answer, draw: Draw):
     d = draw.number(2, 10**6)
     return answer(1, d, d, 4 * d) == 12 * d * d

@@ -38,14 +38,14 @@ def cases(draw: Draw):
     yield "GPT-3", (174_600_000_000, 300_000_000_000, 96, 2048, 12288)
 
 
-@exercise.property("twice as many tokens take twice as many operations")
+@exercise.requires("twice as many tokens take twice as many operations")
 def linear_in_tokens(answer, draw: Draw):
     sizes = [draw.number(2, 50) for _ in range(5)]
     parameters, tokens, *attention = sizes
     return answer(parameters, 2 * tokens, *attention) == 2 * answer(*sizes) > 0
 
 
-@exercise.property("one weight more takes six operations more a token, whatever attention takes")
+@exercise.requires("one weight more takes six operations more a token, whatever attention takes")
 def six_a_weight(answer, draw: Draw):
     parameters, tokens, *attention = (draw.number(2, 50) for _ in range(5))
     more, fewer = (answer(n, tokens, *attention) for n in (parameters + 1, parameters))

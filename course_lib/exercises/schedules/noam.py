@@ -40,7 +40,7 @@ def cases(draw: Draw):
     yield "the paper's", (draw.number(1, 100_000), 512, 4000)
 
 
-@exercise.property("the rate is highest at the last step of the warm-up")
+@exercise.requires("the rate is highest at the last step of the warm-up")
 def highest_there(answer, draw: Draw):
     d_model, warm_up = draw.number(8, 1024), draw.number(20, 500)
     top = answer(warm_up, d_model, warm_up)
@@ -49,7 +49,7 @@ def highest_there(answer, draw: Draw):
     )
 
 
-@exercise.property("it rises in equal steps, and falls by half while the step grows fourfold")
+@exercise.requires("it rises in equal steps, and falls by half while the step grows fourfold")
 def line_and_root(answer, draw: Draw):
     d_model, warm_up = draw.number(8, 1024), draw.number(20, 500)
     step, late = draw.number(1, 10), warm_up * draw.number(1, 9)
@@ -58,7 +58,7 @@ def line_and_root(answer, draw: Draw):
     return math.isclose(up[1], 2 * up[0]) and math.isclose(down[1], down[0] / 2) and up[0] > 0
 
 
-@exercise.property("a model four times as wide gets half the rate")
+@exercise.requires("a model four times as wide gets half the rate")
 def wider_is_slower(answer, draw: Draw):
     d_model, warm_up, step = draw.number(8, 1024), draw.number(20, 500), draw.number(1, 2000)
     rates = [answer(step, n * d_model, warm_up) for n in (1, 4)]

@@ -130,7 +130,7 @@ def cases(draw: Draw):
     yield "hundreds of names", (draw.number(200, 301),)
 
 
-@exercise.property("every token of new sentences fetches the number of the one that it wants", 3)
+@exercise.requires("every token of new sentences fetches the number of the one that it wants", 3)
 def fetches(answer, draw: Draw):
     names = draw.number(3, 200)
     return behaviour(answer(names)) == [names, FOUND]

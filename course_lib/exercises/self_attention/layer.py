@@ -45,7 +45,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (5, 2, 3)
 
 
-@exercise.property("permuting the words permutes the outputs")
+@exercise.requires("permuting the words permutes the outputs")
 def equivariant(answer, draw: Draw):
     x, order = draw.normal(4, 3), torch.tensor([2, 0, 3, 1])
     plain = answer(x, build=(3, 2, 5))
@@ -54,7 +54,7 @@ def equivariant(answer, draw: Draw):
     )
 
 
-@exercise.property("a word that nobody may look at changes nobody but itself")
+@exercise.requires("a word that nobody may look at changes nobody but itself")
 def hidden_word(answer, draw: Draw):
     x, mask = draw.normal(4, 3), torch.tensor([True, False, True, True]).expand(4, 4)
     plain, seen = answer(x, mask, build=(3, 2, 5)), [0, 2, 3]

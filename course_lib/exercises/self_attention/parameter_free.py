@@ -44,14 +44,14 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", (draw.normal(4, 4), True)
 
 
-@exercise.property("permuting the words permutes the results")
+@exercise.requires("permuting the words permutes the results")
 def equivariant(answer, draw: Draw):
     x, order = draw.normal(4, 3), torch.tensor([2, 0, 3, 1])
     plain = answer(x)
     return plain.abs().max() > 0 and torch.allclose(answer(x[order]), plain[order], atol=1e-5)
 
 
-@exercise.property("when causal, a new last word changes the last result alone")
+@exercise.requires("when causal, a new last word changes the last result alone")
 def no_future(answer, draw: Draw):
     x = draw.normal(4, 3)
     before, after = answer(x, True), answer(torch.cat([x[:3], draw.normal(1, 3)]), True)
@@ -59,7 +59,7 @@ def no_future(answer, draw: Draw):
     return changed.tolist() == [False, False, False, True]
 
 
-@exercise.property("long words of equal length keep to themselves")
+@exercise.requires("long words of equal length keep to themselves")
 def long_words(answer, draw: Draw):
     x = 50 * F.normalize(draw.normal(4, 16), dim=-1)
     return torch.allclose(answer(x), x, atol=1e-3)

@@ -62,7 +62,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("a masked key might as well not be there, however large its score")
+@exercise.requires("a masked key might as well not be there, however large its score")
 def masked_key(answer, draw: Draw):
     q, k, v = draw.normal(1, 4).expand(3, 4), draw.normal(5, 4), draw.normal(5, 2)
     shown = torch.tensor([True, True, False, True, False])
@@ -72,14 +72,14 @@ def masked_key(answer, draw: Draw):
     return found.abs().max() > 0 and torch.allclose(found, alone, atol=1e-3)
 
 
-@exercise.property("equal keys return the mean of the values")
+@exercise.requires("equal keys return the mean of the values")
 def equal_keys(answer, draw: Draw):
     v = draw.normal(5, 2)
     found = answer(draw.normal(3, 4), draw.normal(1, 4).expand(5, 4), v)
     return torch.allclose(found, v.mean(0).expand(3, 2), atol=1e-5)
 
 
-@exercise.property("large scores give finite results")
+@exercise.requires("large scores give finite results")
 def large_scores(answer, draw: Draw):
     found = answer(1000 * draw.normal(3, 4), draw.normal(5, 4), draw.normal(5, 2))
     return found.isfinite().all() and found.abs().max() > 0

@@ -74,7 +74,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("over all drafts and uniform numbers, the next token is the target's", points=3)
+@exercise.requires("over all drafts and uniform numbers, the next token is the target's", points=3)
 def distribution_kept(answer, draw: Draw):
     cells, vocab = 50, 4
     # shares of whole cells, so that a grid of uniform numbers counts exactly

@@ -28,7 +28,7 @@ def cases(draw: Draw):
     yield "a matrix", (draw.normal(4, 5),)
 
 
-@exercise.property("doubling a sum doubles each part")
+@exercise.requires("doubling a sum doubles each part")
 def additive(answer, draw: Draw):
     x, y = draw.normal(4), draw.normal(4)
     both = answer(x + y)

@@ -41,14 +41,14 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4), draw.normal(2, 3, 5, 4))
 
 
-@exercise.property("with every decay 1 it is a running sum, with every decay 0 it is what came in")
+@exercise.requires("with every decay 1 it is a running sum, with every decay 0 it is what came in")
 def ends(answer, draw: Draw):
     b = draw.normal(6, 3)
     total, last = answer(torch.ones_like(b), b), answer(torch.zeros_like(b), b)
     return torch.allclose(total, b.cumsum(0), atol=1e-5) and torch.equal(last, b)
 
 
-@exercise.property("a later token changes no earlier state, and all states from its own on")
+@exercise.requires("a later token changes no earlier state, and all states from its own on")
 def hides_the_future(answer, draw: Draw):
     a, b = 0.5 + draw.normal(6, 3).abs(), draw.normal(6, 3)
     changed = b.clone()

@@ -53,7 +53,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", drawn(draw, 2, 3, n=4, d=5, s=2)
 
 
-@exercise.property("a token whose delta is 0 writes nothing and forgets nothing")
+@exercise.requires("a token whose delta is 0 writes nothing and forgets nothing")
 def closed_gate(answer, draw: Draw):
     x, delta, a, b, c = drawn(draw, n=6, d=3, s=4)
     delta[3] = 0
@@ -62,7 +62,7 @@ def closed_gate(answer, draw: Draw):
     return found.std() > 0 and torch.allclose(found[rest], without, atol=1e-5)
 
 
-@exercise.property("a very large delta forgets all that came before")
+@exercise.requires("a very large delta forgets all that came before")
 def open_gate(answer, draw: Draw):
     x, delta, a, b, c = drawn(draw, n=6, d=3, s=4)
     delta[3] = 1000

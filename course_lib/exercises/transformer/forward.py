@@ -79,7 +79,7 @@ def cases(draw: Draw):
         )
 
 
-@exercise.property("no place sees a later target word, and each sees those before it and its own")
+@exercise.requires("no place sees a later target word, and each sees those before it and its own")
 def never_looks_ahead(answer, draw: Draw):
     source, target = torch.tensor([3, 0, 4]), torch.tensor([1, 2, 0, 4])
     changed, build = torch.tensor([1, 2, 3, 4]), (5, 1, 6, 2, 4, 7)
@@ -88,7 +88,7 @@ def never_looks_ahead(answer, draw: Draw):
     return moved.tolist() == [False, False, True, True]
 
 
-@exercise.property("a source word that is hidden changes nothing, one that is shown every score")
+@exercise.requires("a source word that is hidden changes nothing, one that is shown every score")
 def hidden_source_word(answer, draw: Draw):
     source, changed = torch.tensor([3, 0, 4]), torch.tensor([3, 2, 4])
     target, build = torch.tensor([1, 2, 0, 4]), (5, 1, 6, 2, 4, 7, "pre", False)

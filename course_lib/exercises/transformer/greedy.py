@@ -72,7 +72,7 @@ def cases(draw: Draw):
     yield "no token at all", (*translator(draw, 3, 2), START, LEAST_STOP, 0)
 
 
-@exercise.property("a row is written the same, whatever rows are beside it")
+@exercise.requires("a row is written the same, whatever rows are beside it")
 def rows_apart(answer, draw: Draw):
     model, sources = translator(draw, 5, 3)
     together = up_to_stop(answer(model, sources, START, LEAST_STOP, 30))
@@ -83,7 +83,7 @@ def rows_apart(answer, draw: Draw):
     return together.numel() > 0
 
 
-@exercise.property("it ends with the step in which the last row stops, and not before")
+@exercise.requires("it ends with the step in which the last row stops, and not before")
 def ends(answer, draw: Draw):
     for _ in range(5):
         written = answer(*translator(draw, 4, 3), START, LEAST_STOP, 60)

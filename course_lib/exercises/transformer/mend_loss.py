@@ -50,14 +50,14 @@ def cases(draw: Draw):
     yield "as many targets as tokens", drawn(draw, 4, 4)
 
 
-@exercise.property("the loss of a batch is the mean of the losses of its rows")
+@exercise.requires("the loss of a batch is the mean of the losses of its rows")
 def mean_of_rows(answer, draw: Draw):
     model, source, target, start = drawn(draw, 4, 3)
     rows = [answer(model, a[None], b[None], start) for a, b in zip(source, target, strict=True)]
     return torch.allclose(answer(model, source, target, start), torch.stack(rows).mean())
 
 
-@exercise.property("what the model itself writes has a lower loss than any other target")
+@exercise.requires("what the model itself writes has a lower loss than any other target")
 def own_words(answer, draw: Draw):
     model, source, target, start = drawn(draw, 3, 6)
     written = greedy(model.make(), source, start, VOCAB, most=6)

@@ -49,14 +49,14 @@ def cases(draw: Draw):
     yield "the paper's big", (6, 1024, 4096, 37000)
 
 
-@exercise.property("one token more in the vocabulary costs one row, of d_model numbers")
+@exercise.requires("one token more in the vocabulary costs one row, of d_model numbers")
 def a_row_for_each_token(answer, draw: Draw):
     layers, d_model, d_ff, vocab = (draw.number(1, 50) for _ in range(4))
     more, fewer = (answer(layers, d_model, d_ff, tokens) for tokens in (vocab + 1, vocab))
     return more - fewer == d_model
 
 
-@exercise.property("each layer costs as much as the one before it, whatever the vocabulary")
+@exercise.requires("each layer costs as much as the one before it, whatever the vocabulary")
 def layers_alike(answer, draw: Draw):
     d_model, d_ff = draw.number(2, 50), draw.number(2, 50)
     for vocab in (5, draw.number(6, 50)):
@@ -66,7 +66,7 @@ def layers_alike(answer, draw: Draw):
     return counts[1] > counts[0]
 
 
-@exercise.property("widening both networks by one costs a row, a column and a bias in each layer")
+@exercise.requires("widening both networks by one costs a row, a column and a bias in each layer")
 def wider_networks(answer, draw: Draw):
     layers, d_model, d_ff, vocab = (draw.number(1, 50) for _ in range(4))
     wider, plain = (answer(layers, d_model, columns, vocab) for columns in (d_ff + 1, d_ff))

@@ -40,7 +40,7 @@ def cases(draw: Draw):
     yield "one pair", (draw.normal(1, 4), draw.normal(1, 4), 0.5)
 
 
-@exercise.property("the lengths of the vectors do not matter, their directions do")
+@exercise.requires("the lengths of the vectors do not matter, their directions do")
 def lengths(answer, draw: Draw):
     images, texts = draw.normal(4, 5), draw.normal(4, 5)
     longer = images * (1 + 5 * draw.normal(4, 1).abs()), texts * (1 + draw.normal(4, 1).abs())
@@ -48,7 +48,7 @@ def lengths(answer, draw: Draw):
     return torch.allclose(found[0], found[1], atol=1e-4) and (found[2] - found[0]).abs() > 1e-3
 
 
-@exercise.property("to exchange images and texts changes nothing, to exchange two texts does")
+@exercise.requires("to exchange images and texts changes nothing, to exchange two texts does")
 def symmetry(answer, draw: Draw):
     images, texts = draw.normal(4, 5), draw.normal(4, 5)
     order = torch.tensor([1, 0, 2, 3])
@@ -58,7 +58,7 @@ def symmetry(answer, draw: Draw):
     return torch.allclose(one, other, atol=1e-5) and (wrong - one).abs() > 1e-3
 
 
-@exercise.property("where all vectors are equal, every guess is as good: the loss is log b")
+@exercise.requires("where all vectors are equal, every guess is as good: the loss is log b")
 def equal_vectors(answer, draw: Draw):
     one = draw.normal(1, 4)
     values = [answer(one.expand(b, 4), one.expand(b, 4), 0.1) for b in (2, 7)]

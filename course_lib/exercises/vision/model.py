@@ -43,14 +43,14 @@ def cases(draw: Draw):
     yield "another block", (draw.normal(2, 4, 4),), build
 
 
-@exercise.property("the same patches in other places are another image")
+@exercise.requires("the same patches in other places are another image")
 def places_count(answer, draw: Draw):
     image, build = draw.normal(1, 4, 4), (3, 1, 4, 2, 2, 4, 2, 6)
     moved = image.roll(2, dims=-1)
     return (answer(image, build=build) - answer(moved, build=build)).abs().max() > 1e-4
 
 
-@exercise.property("the logits of one image do not depend on the others of its batch")
+@exercise.requires("the logits of one image do not depend on the others of its batch")
 def images_apart(answer, draw: Draw):
     images, build = draw.normal(5, 2, 4, 4), (3, 2, 4, 2, 2, 4, 2, 6)
     together, alone = answer(images, build=build), answer(images[2], build=build)

@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 1, 6, 4), 2)
 
 
-@exercise.property("every pixel is in exactly one patch, and those of one patch are neighbours")
+@exercise.requires("every pixel is in exactly one patch, and those of one patch are neighbours")
 def neighbours(answer, draw: Draw):
     size, height, width = draw.number(2, 4), 12, 24
     rows, columns = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")

@@ -38,7 +38,7 @@ def cases(draw: Draw):
     yield "a long way", (draw.number(1000, 10**6), 7)
 
 
-@exercise.property("so many layers see both words, and one layer less does not")
+@exercise.requires("so many layers see both words, and one layer less does not")
 def least(answer, draw: Draw):
     stacks = [(draw.number(1, 10**5), 2 * draw.number(1, 9) + 1) for _ in range(5)]
     layers = [answer(distance, width) for distance, width in stacks]
@@ -48,7 +48,7 @@ def least(answer, draw: Draw):
     )
 
 
-@exercise.property("ten times the distance takes ten times the layers")
+@exercise.requires("ten times the distance takes ten times the layers")
 def linear(answer, draw: Draw):
     side, layers = draw.number(1, 300), draw.number(2, 10**4)
     distance, width = 2 * side * layers, 2 * side + 1

@@ -31,14 +31,14 @@ def cases(draw: Draw):
     yield "many layers, wide windows", (draw.number(10, 100), odd(draw, 10**6))
 
 
-@exercise.property("each layer adds as many words as the one before it")
+@exercise.requires("each layer adds as many words as the one before it")
 def even_growth(answer, draw: Draw):
     first, width = draw.number(1, 100), odd(draw, 10**6)
     one, two, three = (answer(first + more, width) for more in range(3))
     return three - two == two - one > 0
 
 
-@exercise.property("one layer sees as many words as its window is wide")
+@exercise.requires("one layer sees as many words as its window is wide")
 def one_window(answer, draw: Draw):
     widths = [odd(draw, 10**6) for _ in range(3)]
     return [answer(1, width) for width in widths] == widths

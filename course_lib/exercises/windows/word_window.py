@@ -49,7 +49,7 @@ def cases(draw: Draw):
     yield "as many words as each has numbers", sentence(draw, n=4, width=3, d_in=4, d_out=3)
 
 
-@exercise.property("a word reaches its neighbours' results, and no others")
+@exercise.requires("a word reaches its neighbours' results, and no others")
 def local(answer, draw: Draw):
     x, weight, bias = sentence(draw, n=7, width=3, d_in=2, d_out=4)
     other = torch.cat([x[:2], -x[2:3], x[3:]])
@@ -57,7 +57,7 @@ def local(answer, draw: Draw):
     return moved.tolist() == [False, True, True, True, False, False, False]
 
 
-@exercise.property("moving the words along moves the results along")
+@exercise.requires("moving the words along moves the results along")
 def equivariant(answer, draw: Draw):
     words, weight, bias = sentence(draw, n=4, width=3, d_in=2, d_out=5)
     early = answer(F.pad(words, (0, 0, 2, 3)), weight, bias)

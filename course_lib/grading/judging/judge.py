@@ -44,13 +44,17 @@ from course_lib.grading.judging.sandbox import Sandbox
 from course_lib.grading.judging.workers import MEMORY, READY, SECONDS, Ending
 from course_lib.grading.marks.entries import block, plain, rounded, unreadable
 from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, Flag, PropertyResult
-from course_lib.grading.marks.words import in_words
+from course_lib.grading.marks.written_answers import in_words
 
 MOST_NAMES = 20
 HERE = sys.version_info[:2]
 STATEMENTS = 3  # of a shorter answer, everybody's is the same
 LONGEST_SOURCE = 20_000
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
+# what may be raised while a stranger's values are compared or shown
+OF_STRANGE_VALUES = (
+    ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 
 
 class Judge:
@@ -123,8 +127,8 @@ class Judge:
             return self._judged(attempt)
         except RecursionError:
             message = "This code is nested too deeply to be judged."
-        # whatever a stranger's reply leads to, it fails the answer and never the judge
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        # whatever a reply leads to, it fails the answer and never the judge
+        except OF_STRANGE_VALUES:
             message = "What this code replies cannot be judged."
         self._clear()
         return _untried(attempt, "error", message)
@@ -243,7 +247,7 @@ def _properties(judged: Verdict, worth: float) -> list[PropertyResult]:
 
 def _case(judged: Verdict) -> Case | None:
     # a stranger's result may be anything: what cannot be shown is left out
-    with contextlib.suppress(ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+    with contextlib.suppress(*OF_STRANGE_VALUES):
         if shown := failing_case(judged):
             heading, rows = shown
             return {"heading": heading, "values": {label: block(value) for label, value in rows}}

@@ -20,7 +20,7 @@ from course_lib.grading.marks.schema import (
     PropertyResult,
     Results,
 )
-from course_lib.grading.marks.words import NAME
+from course_lib.grading.marks.written_answers import NAME
 from course_lib.grading.reports.shared.table import harmless, table
 
 COLUMNS = ["student", "name", "exercise", "criterion", "points", "of", "comment", "answer"]

@@ -50,7 +50,7 @@ def test_cases_that_another_seed_gives_away_violate_a_law():
 
 def test_a_law_whose_calls_another_seed_gives_away_violates_one():
     exercise = exercise_of(squared, lambda draw: [(3,), (draw.number(5, 10**6),)])
-    exercise.property("grows", points=2)(lambda answer, draw: answer(7) < answer(8))
+    exercise.requires("grows", points=2)(lambda answer, draw: answer(7) < answer(8))
     assert len(list(laws._by_heart(exercise, (0,)))) == 1
 
 
@@ -106,7 +106,7 @@ def promising(n):
 
 def test_a_clause_that_nothing_asks_for_violates_a_law_and_so_does_a_tie_to_nothing():
     exercise = exercise_of(promising, lambda draw: [(3,), (-2,)])
-    exercise.property("sums are longer")(lambda answer, draw: True)
+    exercise.requires("sums are longer")(lambda answer, draw: True)
     nothing = "nothing asks for this clause of the statement: "
     clauses = [
         "A negative number is squared, too;",

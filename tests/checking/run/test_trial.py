@@ -219,7 +219,7 @@ def test_what_the_reference_refuses_is_not_asked():
 def test_a_guess_earns_nothing_though_laws_hold_of_it():
     exercise = exercise_of(halves, (X, X), (0 * X, X))
 
-    @exercise.property("twice as much gives twice as much")
+    @exercise.requires("twice as much gives twice as much")
     def doubled(answer, draw):
         return torch.allclose(answer(2 * X, X), 2 * answer(X, X))
 
