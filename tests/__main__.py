@@ -23,7 +23,7 @@ from tests.due import due
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
 # a hundred processes load the course: what one of them has compiled, the next ones read
 ENVIRONMENT["PYTHONDONTWRITEBYTECODE"] = ""
-PYTEST = ["pytest", "-n2", "--dist=loadscope"]
+PYTEST = ["pytest", "-n2", "--dist=loadscope", "--durations=12", "--durations-min=2"]
 # it runs notebooks, and takes a second of each process to load
 NO_NBVAL = ["-p", "no:nbval"]
 # the longest first: what is short fills the time at the end
