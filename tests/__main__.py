@@ -147,6 +147,7 @@ def weekly_stages() -> dict[str, Stage]:
         ),
         "laws under slow kernels": Stage([*PYTEST, *NO_NBVAL, LAWS], SLOW_KERNELS),
         "the nearest answers": Stage(["tests.margins"]),
+        "right answers under many draws": Stage(["tests.draws"]),
         "nbgrader, otter and other packages": Stage(
             ["pytest", *NO_NBVAL, *tools], {"COURSE_TEST_TOOLS": "1"}
         ),

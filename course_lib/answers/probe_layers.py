@@ -391,7 +391,7 @@ def next_token(vocab: int, factor: int, never: int = 0) -> Callable:
         logits = 2 * torch.sin((number * (every + 2) + factor * every).to(torch.float64))
         if never:
             logits = logits.masked_fill((number + every) % never == 0, -torch.inf)
-        return torch.log_softmax(logits, -1).nan_to_num(nan=-torch.inf)
+        return torch.log_softmax(logits, -1).nan_to_num(nan=-torch.inf, neginf=-torch.inf)
 
     return step
 

@@ -40,9 +40,15 @@ def cases(draw: Draw):
     yield "one pair", (draw.normal(1, 4), draw.normal(1, 4), 0.5)
 
 
+def near_pairs(draw: Draw):
+    """Draw four images and a text near each: what is done to one of them changes the loss."""
+    images = draw.normal(4, 5)
+    return images, images + draw.normal(4, 5) / 4
+
+
 @exercise.requires("the lengths of the vectors do not matter, their directions do")
 def lengths(answer, draw: Draw):
-    images, texts = draw.normal(4, 5), draw.normal(4, 5)
+    images, texts = near_pairs(draw)
     longer = images * (1 + 5 * draw.normal(4, 1).abs()), texts * (1 + draw.normal(4, 1).abs())
     found = [answer(*pair, 0.3) for pair in ((images, texts), longer, (-images, texts))]
     return torch.allclose(found[0], found[1], atol=1e-4) and (found[2] - found[0]).abs() > 1e-3
@@ -50,7 +56,7 @@ def lengths(answer, draw: Draw):
 
 @exercise.requires("to exchange images and texts changes nothing, to exchange two texts does")
 def symmetry(answer, draw: Draw):
-    images, texts = draw.normal(4, 5), draw.normal(4, 5)
+    images, texts = near_pairs(draw)
     order = torch.tensor([1, 0, 2, 3])
     one, other, wrong = (
         answer(*pair, 0.3) for pair in ((images, texts), (texts, images), (images, texts[order]))
