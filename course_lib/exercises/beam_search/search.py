@@ -91,6 +91,8 @@ def cases(draw: Draw):
     yield "no token at all", (writer(draw, 5), START, STOP, 3, 0)
     yield "a beam of 2 that is full of finished texts", telling(draw, 5, 2, 9, enough=3)
     yield "a beam of 3 that is full of finished texts", telling(draw, 5, 3, 9, enough=4)
+    yield "one text more than the beam holds", telling(draw, 6, 2, 9, wider=1)
+    yield "many texts more than the beam holds", telling(draw, 6, 3, 9, wider=9)
     yield "texts that finish while others live on", telling(draw, 6, 3, 9, shrinks=True)
     yield "several that finish, and the beam as wide", telling(draw, 6, 4, 9, refills=True)
     yield "texts of which none lives on", telling(draw, 2, 4, 9, never=2, dies=True)
@@ -173,7 +175,9 @@ def search(step, start, stop, width, most, alpha=0.6, **change):
             if tokens[-1] == stop:
                 if rank < width or change.get("any_rank"):
                     finished.append((tokens, total))
-            elif len(live) < width and (rank < width or not change.get("shrinks")):
+            elif len(live) < width + change.get("wider", 0) and (
+                rank < width or not change.get("shrinks")
+            ):
                 live.append((tokens, total))
         if change.get("refills"):
             live = live[: max(0, width - len(finished))]
