@@ -364,7 +364,8 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 
 # %% [markdown]
 # Five of the six save memory or time, and change nothing of what a block is: attention or its substitute, a feed-forward network, residual connections, norms. Only the last writes in another order than from left to right. Drafting and checking is an exploration that you can build: [a draft and a check](explorations/15_drafts.ipynb).
-#
+
+# %% [markdown]
 # ### Think longer
 #
 # Why so much effort for long texts? Because models write them to themselves. One that writes intermediate steps solves more problems (Wei et al. 2022), and longer thinking can be worth more than a larger model (Snell et al. 2024). How a model learns to use it, from nothing but *right* and *wrong*, is lesson 18.
@@ -404,7 +405,7 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 #
 # <details><summary>1. Why can a recurrence without a nonlinearity be trained in parallel?</summary>
 #
-# Two steps are one step of the same form, and joining is associative. So pairs are joined, then pairs of pairs: $\log_2 n$ rounds.
+# Two steps are one step of the same form, and joining is associative. So pairs are joined, then pairs of pairs, in $\log_2 n$ rounds.
 # </details>
 #
 # <details><summary>2. Which settings of the one equation give the gated delta rule, and which give linear attention?</summary>
