@@ -1,6 +1,8 @@
-"""Lesson 15: who recalls the newest value of a key, at equal steps, with how much memory?"""
+"""Lesson 15: which memories recall a key's newest value, after how many steps, in which layers?
 
-from collections.abc import Iterator
+Each point is a training of its own, whose learning rate falls to 0 at its end.
+"""
+
 from functools import partial
 from typing import Any
 
@@ -8,53 +10,38 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.add_norm import PreNorm
 from course_lib.beyond import matrix_memory_at_once
-from course_lib.feed_forward import FeedForward
-from course_lib.instruments import results, training
-from course_lib.masks import causal_mask
-from course_lib.positions import LearnedPositions
-from course_lib.self_attention import scaled_dot_product_attention
+from course_lib.instruments import associations, results, training
+from course_lib.instruments.associations import D_MODEL, Attention, Layer, Reader
 
 LESSON = "15"
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 
-STEPS = 300  # of each training
-KEYS, VALUES = 12, 16
-WRITES, QUESTIONS = 24, 8  # a key is written about twice, and its newest value counts
-N = WRITES + QUESTIONS
-D_MODEL, D_FF, LAYERS = 64, 128, 2
+STEPS = (150, 300, 1200)
+SWEPT_AT = 300  # steps, by the first seed
+FIRST_RATE = 0.005  # halved and doubled until both neighbours of the best are worse
 BATCH = 32
-RATES = (0.0025, 0.005, 0.01)
-TESTED = 512  # texts
-SIZES = (4, 8, 16)  # numbers of a key
+
+BY_STEPS = [((row, row), 8, STEPS) for row in ("delta rule", "linear attention")]
+BY_LAYERS = [
+    (("delta rule", "delta rule"), 2, (300, 1200)),
+    (("delta rule", "attention"), 2, (300,)),
+    (("attention", "attention"), 2, (300,)),
+    (("attention",), 2, (300,)),
+]
 
 SETTINGS = {
     "steps": STEPS,
-    "keys": KEYS,
-    "values": VALUES,
-    "writes": WRITES,
-    "questions": QUESTIONS,
+    "swept at": SWEPT_AT,
+    "first rate": FIRST_RATE,
+    "keys": associations.KEYS,
+    "values": associations.VALUES,
+    "writes": associations.WRITES,
+    "questions": associations.QUESTIONS,
     "d_model": D_MODEL,
-    "layers": LAYERS,
     "batch": BATCH,
-    "rates": RATES,
 }
 once = partial(results.once, "one_equation", SETTINGS)  # what an ended run has measured is kept
-
-
-class Attention(nn.Module):
-    """One head of causal attention: all keys and values are kept."""
-
-    def __init__(self, d_k: int):
-        super().__init__()
-        self.q, self.k = (nn.Linear(D_MODEL, d_k) for _ in range(2))
-        self.v, self.out = (nn.Linear(D_MODEL, D_MODEL) for _ in range(2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Let each token attend to those before it."""
-        mask = causal_mask(x.shape[-2])
-        return self.out(scaled_dot_product_attention(self.q(x), self.k(x), self.v(x), mask))
 
 
 class Memory(Attention):
@@ -84,114 +71,52 @@ class Memory(Attention):
         return self.out(matrix_memory_at_once(q, k, self.v(x), decay, erase, write))
 
 
-class Reader(nn.Module):
-    """Blocks of a mixer and a feed-forward network, which name a value at each place."""
-
-    def __init__(self, row: str, d_k: int, layers: int = LAYERS):
-        super().__init__()
-        self.keys = nn.Embedding(KEYS, D_MODEL)
-        # one more than there are values: a question
-        self.values = nn.Embedding(VALUES + 1, D_MODEL)
-        self.positions = LearnedPositions(N, D_MODEL)
-        parts: list[nn.Module] = []
-        for _ in range(layers):
-            parts += [Attention(d_k) if row == "attention" else Memory(d_k, row)]
-            parts += [FeedForward(D_MODEL, D_FF)]
-        self.parts = nn.Sequential(*(PreNorm(part, D_MODEL) for part in parts))
-        self.head = nn.Linear(D_MODEL, VALUES)
-
-    def forward(self, keys: Tensor, values: Tensor) -> Tensor:
-        """Return the scores of all values at each place."""
-        return self.head(self.parts(self.positions(self.keys(keys) + self.values(values))))
-
-
-ROWS = (
-    "attention",
-    "delta rule",
-    "gated delta rule",
-    "linear attention",
-    "RetNet",
-    "Mamba-2",
-    "decaying average",
-)
-
-
 def measure() -> dict:
-    """Return the share of rewritten keys recalled, by row, size, learning rate and seed."""
-    arms = [(row, d_k, LAYERS) for d_k in (8, 4, 16) for row in ROWS]
-    arms += [("delta rule", d_k, 1) for d_k in (8, 4)]
-    runs: dict[str, Any] = {}
-    for row, d_k, layers in arms:
-        name = f"{row} {d_k}" + ("" if layers == LAYERS else ", one block")
-        swept = {
-            rate: once(f"{name} {rate} 0", partial(run, row, d_k, layers, rate, 0))
-            for rate in RATES
-        }
-        best = max(swept, key=lambda rate: swept[rate])
-        others = [
-            once(f"{name} {best} {seed}", partial(run, row, d_k, layers, best, seed))
-            for seed in SEEDS[1:]
-        ]
-        runs[name] = {"swept": {str(rate): share for rate, share in swept.items()}}
-        runs[name] |= {"rate": best, "recalled": [swept[best], *others]}
+    """Return the share of rewritten keys recalled, by layers, size of a key, steps and seed."""
+    arms = [measure_arm(*arm) for arm in BY_STEPS + BY_LAYERS]
+    return {"settings": SETTINGS, "last": associations.last_value(), "arms": arms}
+
+
+def measure_arm(layers: tuple[str, ...], d_k: int, lengths: tuple[int, ...]) -> dict[str, Any]:
+    """Choose a learning rate by one seed, and train with it for so many steps and all seeds."""
+
+    def recalled(steps: int, rate: float, seed: int) -> float:
+        key = f"{' + '.join(layers)}, {d_k}, {steps} steps, {rate}, seed {seed}"
+        return once(key, partial(run, layers, d_k, steps, rate, seed))
+
+    swept, best = {}, FIRST_RATE
+    while missing := [rate for rate in (best, best / 2, 2 * best) if rate not in swept]:
+        swept |= {rate: recalled(SWEPT_AT, rate, SEEDS[0]) for rate in missing}
+        best = max(swept, key=swept.__getitem__)
     return {
-        "settings": SETTINGS,
-        "last": last_value(),
-        "runs": runs,
+        "layers": layers,
+        "d_k": d_k,
+        "swept": {str(rate): share for rate, share in swept.items()},
+        "rate": best,
+        "recalled": {str(n): [recalled(n, best, seed) for seed in SEEDS] for n in lengths},
     }
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     lines = [f"the value written last, for every question: {figures['last']:.1%}"]
-    for name, arm in figures["runs"].items():
-        shares = " ".join(f"{share:.1%}" for share in arm["recalled"])
+    for arm in figures["arms"]:
         swept = ", ".join(f"{rate}: {share:.1%}" for rate, share in arm["swept"].items())
-        lines.append(f"{name:28} {shares}   at {arm['rate']} (seed 0 at {swept})")
+        lines.append(f"{' + '.join(arm['layers'])}, d_k {arm['d_k']} ({swept})")
+        for steps, shares in arm["recalled"].items():
+            lines.append(f"  {steps:>5} steps  " + " ".join(f"{share:6.1%}" for share in shares))
     return lines
 
 
-def texts(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Yield keys, values, the right answers, and whether the asked key was written more than once.
-
-    The last tokens of a text are questions; elsewhere there is no answer, -100.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        keys = torch.randint(0, KEYS, (size, WRITES), generator=generator)
-        values = torch.randint(0, VALUES, (size, WRITES), generator=generator)
-        # ask for keys that have been written
-        places = torch.rand(size, WRITES, generator=generator).argsort(-1)[:, :QUESTIONS]
-        asked = keys.gather(1, places)
-        same = asked.unsqueeze(-1) == keys.unsqueeze(-2)
-        # the newest place at which the key was written
-        newest = (same * torch.arange(1, WRITES + 1)).argmax(-1)
-        answers = torch.full((size, N), -100)
-        answers[:, WRITES:] = values.gather(1, newest)
-        questions = torch.full((size, QUESTIONS), VALUES)
-        again = same.sum(-1) > 1
-        yield torch.cat([keys, asked], 1), torch.cat([values, questions], 1), answers, again
-
-
-def loss(model: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
-    """Return the mean cross-entropy of the answers, in nats."""
-    keys, values, answers, _ = batch
-    return F.cross_entropy(model(keys, values).flatten(0, 1), answers.flatten())
-
-
-def run(row: str, d_k: int, layers: int, rate: float, seed: int) -> float:
+def run(layers: tuple[str, ...], d_k: int, steps: int, rate: float, seed: int) -> float:
     """Train a reader; return the share of questions about rewritten keys that it answers right."""
     with training.seeded(seed):
-        model = Reader(row, d_k, layers)
-    training.train(model, texts(BATCH, seed), loss, steps=STEPS, learning_rate=rate, seed=seed)
-    keys, values, answers, again = next(texts(TESTED, 1000))
-    with torch.no_grad():
-        right = model(keys, values)[:, WRITES:].argmax(-1) == answers[:, WRITES:]
-    return right[again].float().mean().item()
+        model = Reader([layer(name) for name in layers], d_k)
+    batches = associations.texts(BATCH, seed)
+    training.train(model, batches, associations.loss, steps=steps, learning_rate=rate, seed=seed)
+    return associations.recalled(model)
 
 
-def last_value() -> float:
-    """Return the share of those questions whose answer is the value written last of all."""
-    _, values, answers, again = next(texts(TESTED, 1000))
-    right = values[:, WRITES - 1 : WRITES] == answers[:, WRITES:]
-    return right[again].float().mean().item()
+def layer(name: str) -> Layer:
+    """Return what makes a layer of this name."""
+    return Attention if name == "attention" else partial(Memory, row=name)

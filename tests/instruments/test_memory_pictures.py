@@ -1,0 +1,63 @@
+"""Lesson 15's pictures say in words what they show."""
+
+import pytest
+
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import Diagram
+from course_lib.instruments.pictures import memories as pictures
+
+
+def arm(layers, *by_steps):
+    recalled = {str(150 * 2**i): shares for i, shares in enumerate(by_steps)}
+    return {"layers": layers, "d_k": 8, "recalled": recalled}
+
+
+STEPS = [
+    arm(["delta rule"] * 2, [0.9, 0.8], [1.0, 0.96]),
+    arm(["linear attention"] * 2, [0.3, 0.4], [0.7, 0.6]),
+]
+LAYERS = [
+    arm(["delta rule", "delta rule"], [0.69, 0.71]),
+    arm(["delta rule", "attention"], [0.99, 1.0]),
+]
+
+
+@pytest.fixture
+def said(monkeypatch):
+    texts = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
+    monkeypatch.setattr(Diagram, "show", lambda self, alt: texts.append(alt))
+    return texts
+
+
+def test_recall_by_steps_tells_the_means_of_each_memory(said):
+    pictures.by_steps(STEPS, last=0.18)
+    assert "delta rule: 85 after 150, 98 after 300" in said[0]
+    assert "linear attention: 35 after 150, 65 after 300" in said[0]
+    assert said[0].endswith("Always naming the last value written: 18.")
+
+
+def test_recall_by_layers_tells_each_seed(said):
+    pictures.by_layers(LAYERS)
+    assert "delta rule + delta rule, 150 steps: 69, 71; delta rule + attention, 150" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "needed"),
+    [
+        (pictures.kimi_k3, "24 in all; the 69 others"),
+        (pictures.rounds, "position 8 holds steps 1 to 8"),
+        (pictures.delta_rule, "which the query reads: the output o"),
+    ],
+)
+def test_every_drawing_says_what_it_shows(said, draw, needed):
+    draw()
+    assert needed in said[0]
+
+
+def test_kimi_k3_has_as_many_layers_of_each_kind_as_its_title_says(monkeypatch):
+    figures = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt: figures.append(figure))
+    pictures.kimi_k3()
+    colours = [patch.get_facecolor() for patch in figures[0].axes[0].patches]
+    assert sorted(map(colours.count, set(colours))) == [24, 69]
