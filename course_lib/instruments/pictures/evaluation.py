@@ -6,7 +6,11 @@ from itertools import pairwise
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Box, Diagram, Role
 
-COLOURS = dict(zip(("ours", "Firefox", "your copy"), plots.COLOURS, strict=False))
+COLOURS: dict[str, str] = {
+    "ours": plots.COLOURS[0],
+    "Firefox": plots.COLOURS[1],
+    "your copy": plots.COLOURS[2],
+}
 
 
 def questions() -> None:

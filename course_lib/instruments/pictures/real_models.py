@@ -85,14 +85,14 @@ def gates() -> None:
         out = diagram.box("$W_2$", (x, height), "network", size=size)
         diagram.arrow(out, (x, height + 1.2), r"$n \times d$")
         outs.append((bend, out))
-    diagram.arrow(*outs[0], r"$n \times d_{ff}$")
-    bend, out = outs[1]
+    (bend, out), (gated, last) = outs
+    diagram.arrow(bend, out, r"$n \times d_{ff}$")
     other = diagram.box("$W_3$", (9.6, 1.3), "network", size=size)
     gate = diagram.box("⊙", (6.2, 4.4), "weights", size=(1.0, 0.7))
     diagram.arrow((6.2, 0.2), other, via=[(9.6, 0.2)])
-    diagram.arrow(bend, gate, "gate")
+    diagram.arrow(gated, gate, "gate")
     diagram.arrow(other, gate, r"$n \times d_{ff}$", via=[(9.6, 4.4)])
-    diagram.arrow(gate, out, r"$n \times d_{ff}$")
+    diagram.arrow(gate, last, r"$n \times d_{ff}$")
     for name, x in (("2017", 1.2), ("SwiGLU", 7.9)):
         diagram.text(name, (x, -0.4))
     diagram.show(
