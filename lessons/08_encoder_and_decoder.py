@@ -448,7 +448,7 @@ file = my_transformer()
 #
 # <details><summary>2. How often do encoder and decoder run to write 20 tokens by your <code>greedy</code>? And to train on them?</summary>
 #
-# The encoder once; the decoder 20 times, on 1, 2, …, 20 tokens. In training both run once. An exploration of lesson 09 avoids reading the old tokens again.
+# The encoder once; the decoder 20 times, on 1, 2, …, 20 tokens. In training both run once. Lesson 09's cache avoids reading the old tokens again.
 # </details>
 #
 # <details><summary>3. A loss of 0.0004 after 100 steps, and the model writes nonsense. What do you look at first?</summary>

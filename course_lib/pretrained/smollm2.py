@@ -4,7 +4,7 @@ Allal et al. 2025, https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct. I
 pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -251,6 +251,22 @@ def turns(
     return f"{text}<|im_start|>assistant\n"
 
 
+def chat(
+    model: SmolLM2, said: str, before: Sequence[tuple[str, str]] = (), max_new_tokens: int = 60
+) -> list[tuple[str, str]]:
+    """Print what is said and, while it is written, the answer; return the talk so far.
+
+    `before` is that of earlier turns, which the answer goes on from.
+    """
+    print(f"you:   {said}\nmodel: ", end="")
+    answer = ""
+    for piece in model.write(turns(said, before=before), max_new_tokens):
+        print(piece, end="", flush=True)
+        answer += piece
+    print()
+    return [*before, (said, answer)]
+
+
 def conversations(
     tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]
 ) -> tuple[Int[Tensor, "m n"], Int[Tensor, " m"], Int[Tensor, " m"]]:
@@ -301,6 +317,14 @@ def load(**parts: Any) -> SmolLM2:
     theirs = Weights({tensor.name: _numbers(tensor) for tensor in tensors}, path.name)
     theirs.fit(model, _renamed(theirs))
     return model
+
+
+def around(weights: Mapping[str, Tensor], tokenizer: Tokenizer, **parts: Any) -> SmolLM2:
+    """Return a model of these parts that shares its weights with whoever has them already."""
+    with torch.device("meta"):
+        model = SmolLM2(tokenizer, **parts)
+    model.load_state_dict(weights, assign=True)
+    return model.eval().requires_grad_(requires_grad=False)
 
 
 class _Reader(GGUFReader):

@@ -1,92 +1,20 @@
 # %% [markdown]
 # # What makes writing fast?
 #
-# **40 minutes · an exploration of lesson 09 · needs `smollm2` (93 MB)**
+# **25 minutes · an exploration of lesson 09 · needs `smollm2` (93 MB)**
 #
-# A language model writes one token at a time, and each token takes a pass through all blocks. Lesson 08's `greedy` reads the whole text again for each of them. **What can be saved, and how much faster does it get?** You build the key-value cache, predict its gain from one straight line, decode weights of four bits by hand, and see where a translator's milliseconds go.
+# A language model writes one token at a time, and each token takes a pass through all blocks. Your cache of lesson 09 lets it read each token once. **How much faster does that make it, and what else can be saved?** You predict the cache's gain from one straight line, see what it costs, decode weights of four bits by hand, and see where a translator's milliseconds go.
 
 # %%
 import torch
-from collections.abc import Callable
-from einops import rearrange, repeat
-from jaxtyping import Float
-from torch import Tensor
 from course_lib.data import needs, store
-from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, measuring, plots, results
-
-# %%
-scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
-causal_mask = mine("masks/causal")
+from course_lib.exercises import mine, reveal
+from course_lib.instruments import plots, results
 
 # %% [markdown]
-# ## Read each token once
+# ## From tokens to seconds
 #
-# In a causal model, the state of token $i$ depends on tokens 1 to $i$ alone. A later token cannot change its key or its value. (With rotary positions, a key is rotated by its own position, once.) So keep them: this is the **key-value cache**. A step computes query, key and value of the new token $t$ only:
-#
-# $$\underset{t \times d_k}{K_t} = \begin{bmatrix} K_{t-1} \\ k_t \end{bmatrix} \qquad \underset{t \times d_v}{V_t} = \begin{bmatrix} V_{t-1} \\ v_t \end{bmatrix} \qquad \underset{1 \times d_v}{o_t} = \mathrm{softmax}\!\left(\frac{q_t K_t^T}{\sqrt{d_k}}\right) V_t$$
-
-# %% tags=["hide-input"]
-diagram, cell = drawings.Diagram(), 0.26
-token = diagram.box("new token\n" r"$1 \times d_{model}$", (1.0, -0.3), "stream", size=(2.0, 1.0))
-rows = {"query": 2.2, "key": -0.3, "value": -3.2}
-new = {
-    role: diagram.matrix(f"${role[0]}_t$", (1, 4), (3.7, y), role, cell=cell)
-    for role, y in rows.items()
-}
-for role, box in new.items():
-    label = {"query": "$W_Q$", "key": "$W_K$", "value": "$W_V$"}[role]
-    diagram.arrow(
-        token, box, label, role=role, leave={"query": "N", "key": "E", "value": "S"}[role]
-    )
-whole = {}
-for role, name in (("key", r"$K_t: t \times d_k$"), ("value", r"$V_t: t \times d_v$")):
-    y = rows[role]
-    diagram.matrix("", (5, 4), (6.6, y + 0.86), role, cell=cell)
-    row = diagram.matrix(name, (1, 4), (6.6, y), role, cell=cell)
-    diagram.arrow(new[role], row, role=role)
-    whole[role] = drawings.Box((6.6, y + 0.69), (1.28, 1.88))
-    diagram.frame("", *whole[role])
-    diagram.text("kept", (5.8, y + 0.86), size=9, align="right")
-look = diagram.box(r"$q_t K_t^T / \sqrt{d_k}$" "\nsoftmax", (9.3, 2.2), "weights", size=(2.3, 1.1))
-weights = diagram.matrix(r"weights: $1 \times t$", (1, 6), (11.9, 2.2), "weights", cell=cell)
-add = diagram.box("weighted sum", (11.7, whole["value"].at[1]), "plain", size=(2.4, 0.8))
-out = diagram.matrix(r"$o_t: 1 \times d_v$", (1, 4), (11.7, -4.0), "stream", cell=cell)
-diagram.arrow(new["query"], look, role="query")
-diagram.arrow(whole["key"], look, role="key", leave="E")
-diagram.arrow(look, weights)
-diagram.arrow((11.7, 1.35), add, role="weights")
-diagram.arrow(whole["value"], add, role="value")
-diagram.arrow(add, out)
-diagram.show(
-    "One step with a cache. The new token, 1 by d_model, gives a query, a key and a value of one "
-    "row each. The key is put below the kept rows of K, which becomes t by d_k, the value below V. "
-    "The query meets all t keys: weights of 1 by t. They sum the t values to one row, o_t.",
-)
-
-# %% [markdown]
-# Now write it. One object serves one block and one text. The first call may bring a whole prompt, later ones a single token, so the mask must fit a whole prompt and a single token. Lesson 05's `causal_mask(n_q, n_k)` was made for this: the queries are the last $n_q$ of the $n_k$ keys.
-
-# %%
-# exercise: key_value_cache/step
-
-# %%
-check("key_value_cache/step", KeyValueCache)
-
-# %%
-KeyValueCache = mine("key_value_cache/step")
-
-# %%
-q, k, v = torch.randn(3, 2, 6, 4)
-whole = scaled_dot_product_attention(q, k, v, causal_mask(6))
-cache = KeyValueCache(scaled_dot_product_attention)
-pieces = zip(*(x.split([4, 1, 1], dim=-2) for x in (q, k, v)))
-in_steps = torch.cat([cache(*piece) for piece in pieces], dim=-2)
-print(f"a prompt of 4 tokens, then 2 more: differs by {(in_steps - whole).abs().max():.0e}")
-assert torch.allclose(in_steps, whole, atol=1e-6)
-
-# %% [markdown]
-# A prompt of four tokens and two single ones give what one pass over six gives. Now SmolLM2 writes with your cache. The question has 36 tokens with its chat template, and it writes 32. **How many tokens pass through the blocks, without the cache and with it?**
+# A question has 36 tokens with its chat template, and SmolLM2 answers it by 32. **How many tokens pass through the blocks, without the cache and with it?**
 
 # %%
 needs("smollm2")
@@ -97,7 +25,7 @@ guess = None  # (without, with)
 # %%
 from course_lib.pretrained import smollm2
 
-model = smollm2.load(cache=KeyValueCache)
+model = smollm2.load(cache=mine("key_value_cache/step"))
 
 
 # %% tags=["once"]

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # What each step of a recipe buys
 #
-# **35 minutes · an exploration of lesson 11 · needs nothing**
+# **45 minutes · an exploration of lesson 11 · needs nothing**
 #
-# The Transformer's paper trained with label smoothing and a learning rate of its own. Our translator of lesson 11 used the first and replaced the second. **Which steps of a training recipe pay, when a translator gets seven minutes of one core?** You build the two parts, then read a table of eight recipes. It has gaps, and we say where.
+# The Transformer's paper trained on batches of equal tokens, with label smoothing and a learning rate of its own. Our translator of lesson 11 used the first two and replaced the third. **Which steps of a training recipe pay, when a translator gets seven minutes of one core?** You build the three parts, then read a table of eight recipes. It has gaps, and we say where.
 
 # %%
 import math
 import torch
+from collections.abc import Sequence
 from itertools import pairwise
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results
@@ -17,6 +18,32 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 # %% [markdown]
+# ## Build: batches by tokens
+#
+# A batch is a rectangle: each sentence is filled up to the longest with padding, which is computed for nothing. So a batch counts tokens, not sentences. A batch $B$ of sentences with lengths $\ell_i$ may grow while
+#
+# $$\underbrace{|B| \cdot \max_{i \in B} \ell_i}_{\text{tokens, padding counted}} \;\le\; most$$
+#
+# Go through the sentences from short to long, and begin a new batch whenever the next one would not fit.
+
+# %%
+# exercise: batching/by_tokens
+
+# %%
+check("batching/by_tokens", by_tokens)
+
+# %%
+by_tokens = mine("batching/by_tokens")
+
+# %% tags=["nbval-check-output"]
+lengths = [3, 30, 4, 5, 28, 3, 4, 31]
+for batches in (by_tokens(lengths, 62), [range(4), range(4, 8)]):
+    filled = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
+    print([list(batch) for batch in batches], f"{1 - sum(lengths) / filled:.0%} padding")
+
+# %% [markdown]
+# The second way takes four at a time, in the order in which they come.
+#
 # ## Build: label smoothing
 #
 # At each position the model has logits over the vocabulary, and the loss is $-\log p_t$ for the right token $t$. It is 0 only where $p_t = 1$, which no finite logits reach. So training keeps pushing them apart, long after the right token is the likeliest. Yet several tokens may be right, such as *Gerät* and *Vorrichtung* for *device*. **Label smoothing** asks for less. A share $s$ of the loss goes to the whole vocabulary of $V$ tokens:

@@ -25,6 +25,7 @@ from course_lib.data.translating import PAD, START, STOP, Example
 from course_lib.feed_forward import FeedForward
 from course_lib.files.atomic import write_atomically
 from course_lib.instruments import results, training
+from course_lib.instruments.bootstrap import bleu_counts, bleu_of_counts
 from course_lib.instruments.weights import save_weights
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.optimizers import Muon
@@ -315,7 +316,7 @@ def interval(ours: list[str], theirs: list[str], references: list[str]) -> dict:
     drawn = F.one_hot(chosen, count).sum(1).double()
     middle = {}
     for name, counts, score in (
-        ("bleu", _counts_of_bleu, _bleu_of_counts),
+        ("bleu", bleu_counts, bleu_of_counts),
         ("chrf", _counts_of_chrf, _chrf_of_counts),
     ):
         found = [
@@ -329,19 +330,6 @@ def interval(ours: list[str], theirs: list[str], references: list[str]) -> dict:
             for who, column in columns.items()
         }
     return middle
-
-
-def _counts_of_bleu(hypothesis: str, reference: str) -> list[int]:
-    """Return matches and n-grams of each order, and both lengths: a corpus adds them up."""
-    h, r = cut(hypothesis), cut(reference)
-    pairs = [matches(h, r, n) for n in range(1, 5)]
-    return [*(found for found, _ in pairs), *(there for _, there in pairs), len(h), len(r)]
-
-
-def _bleu_of_counts(sums: Tensor) -> Tensor:
-    precisions = sums[:, :4] / sums[:, 4:8].clamp(min=1)
-    brevity = (1 - sums[:, 9] / sums[:, 8].clamp(min=1)).clamp(max=0)
-    return 100 * torch.exp(brevity + precisions.log().mean(-1))
 
 
 def _counts_of_chrf(hypothesis: str, reference: str) -> list[int]:

@@ -6,7 +6,9 @@ import zipfile
 import pytest
 import torch
 
+from course_lib.attention import dot_scores, softmax
 from course_lib.data import store
+from course_lib.multi_head import MultiHeadAttention
 from course_lib.pretrained import marian
 from course_lib.pretrained.loading import Weights
 from course_lib.transformer import DecoderBlock, EncoderBlock
@@ -142,3 +144,35 @@ def test_a_tensor_that_is_missing_extra_or_of_another_shape_is_named(translators
         Weights({"odd": state["bias"]}, "some.bin").fit(model, state)
     with pytest.raises(ValueError, match=r"bias of shape \(32000,\), but it is \(3,\)"):
         Weights({}, "some.bin").fit(model, state | {"bias": state["bias"][:3]})
+
+
+def test_two_of_four_mistakes_have_a_signature_in_six_of_six_sentences():
+    broken = {
+        "positions": marian.load(),
+        "pre-norm": marian.load(norm="pre"),
+        "divided by d_k": marian.load(attention=_attending_by(lambda d_k: d_k)),
+        "not divided": marian.load(attention=_attending_by(lambda d_k: 1)),
+    }
+    broken["positions"].embedding.positions.zero_()
+    right = marian.load()
+    six = [
+        "My sister lives in a small house near the sea.",
+        "The children are playing in the garden.",
+        "Where is the airport?",
+        "We have no time to lose.",
+        "The old man read the newspaper in the kitchen.",
+        "She bought three red apples at the market.",
+    ]
+    texts = {name: [model.translate(text) for text in six] for name, model in broken.items()}
+    assert all({*text} == {"s"} for text in texts["positions"])
+    assert all(len({*text.split()}) * 3 < len(text.split()) for text in texts["pre-norm"])
+    for name in ("divided by d_k", "not divided"):
+        assert texts[name] != [right.translate(text) for text in six]
+        assert not any({*text} == {"s"} for text in texts[name])
+
+
+def _attending_by(divisor):
+    def rule(q, k, v, mask=None):
+        return softmax(dot_scores(q, k) / divisor(q.shape[-1]), mask) @ v
+
+    return lambda d_model, heads: MultiHeadAttention(d_model, heads, rule)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from course_lib.data import store
 from course_lib.pretrained import minilm
@@ -33,6 +34,25 @@ def test_like_meanings_are_close_and_unlike_ones_are_not(model):
 def test_a_sentence_is_described_the_same_in_any_company(model):
     alone = torch.cat([model.embed([sentence]) for sentence in SENTENCES])
     torch.testing.assert_close(model.embed(SENTENCES), alone, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("attention.self.query.weight", "attention.sublayer.attention.w_q.weight"),
+        ("attention.self.key.weight", "attention.sublayer.attention.w_k.weight"),
+        ("attention.output.dense.weight", "attention.sublayer.attention.w_o.weight"),
+        ("attention.output.LayerNorm.weight", "attention.gain"),
+        ("intermediate.dense.weight", "feed_forward.sublayer.w_1"),
+        ("output.dense.weight", "feed_forward.sublayer.w_2"),
+    ],
+)
+def test_a_tensor_of_the_file_is_one_of_the_block_under_another_name(model, theirs, ours):
+    file = load_file(store.unpacked("minilm", minilm.FOLDER + "model.safetensors"))
+    read = file[f"encoder.layer.0.{theirs}"]
+    read = read.T if "sublayer.w_" in ours else read
+    assert torch.equal(read, model.state_dict()[f"blocks.0.{ours}"])
+    assert sum("blocks.0." in name for name in model.state_dict()) == 16
 
 
 @pytest.mark.parametrize(("sentence", "count"), [("", 0), ("  ", 0), ("word " * 511, 511)])

@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+from einops import rearrange
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn import functional as F
 
 from course_lib.data import store
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0, step
-from course_lib.real_models import KeyValueCache
+from course_lib.real_models import KeyValueCache, grouped_query_attention
 from course_lib.transformer import EncoderBlock
 
 gguf = pytest.importorskip("gguf")
@@ -50,6 +51,48 @@ def test_a_text_that_grows_and_loses_its_end_is_scored_like_one_read_at_once(mod
     found = score(tokens[:9], 3)
     whole = model(torch.tensor(tokens[:9]))[-3:]
     assert torch.allclose(found, whole, atol=1e-3)
+
+
+def loss(model, text):
+    tokens = torch.tensor(model.tokenizer.encode(text).ids)
+    return F.cross_entropy(model(tokens)[:-1], tokens[1:]).item()
+
+
+def test_queries_and_keys_in_the_files_order_cost_half_a_nat_and_one_prompt_hides_it(model):
+    weights = dict(model.state_dict())
+    for name in weights:
+        if ".w_q." in name or ".w_k." in name:
+            halves = weights[name]
+            weights[name] = rearrange(halves, "(h two pair) d -> (h pair two) d", two=2, pair=32)
+    wrong = smollm2.around(weights, model.tokenizer)
+    assert loss(wrong, OPENING) > loss(model, OPENING) + 0.3
+    assert "".join(wrong.write("The capital of France is", 1)) == " Paris"
+
+
+def leaking(q, k, v, mask=None):
+    return grouped_query_attention(q, k, v)
+
+
+def test_without_its_mask_the_loss_is_halved_and_the_writing_is_lost_and_a_cache_cures_it(model):
+    leaky = smollm2.around(model.state_dict(), model.tokenizer, rule=leaking)
+    opening = "The capital of France is"
+    assert loss(leaky, OPENING) < 0.5 * loss(model, OPENING)
+    assert "Paris" not in "".join(leaky.write(opening, 10, cache=False))
+    tokens, score = model.tokenizer.encode(opening).ids, leaky.scoring()
+    for count in range(1, len(tokens)):
+        score(tokens[:count], 1)
+    for _ in range(10):
+        tokens.append(int(score(tokens, 1)[-1].argmax()))
+    assert model.tokenizer.decode(tokens) == opening + "".join(model.write(opening, 10))
+
+
+def test_a_bare_question_ends_and_what_comes_behind_the_end_is_an_answer(model):
+    tokens = model.tokenizer.encode("Why is the sky blue?").ids
+    assert int(model(torch.tensor(tokens))[-1].argmax()) == smollm2.STOP
+    for _ in range(22):
+        tokens.append(int(model(torch.tensor(tokens))[-1].argmax()))
+    written = model.tokenizer.decode(tokens, skip_special_tokens=False)
+    assert "<|im_end|>\n<|im_start|>assistant\nThe sky appears blue" in written
 
 
 @pytest.mark.parametrize("text", ["naïve café, 1234", "日本語 😀", "  two  spaces\n\ttab"])
@@ -142,3 +185,16 @@ def test_turns_say_who_speaks_and_leave_the_last_turn_to_the_assistant():
     text = "".join(f"<|im_start|>{who}\n{what}<|im_end|>\n" for who, what in said)
     assert talk == f"{text}<|im_start|>assistant\n"
     assert smollm2.turns("B?").startswith(f"<|im_start|>system\n{smollm2.SYSTEM}<|im_end|>\n")
+
+
+def test_a_model_around_weights_has_no_others(model):
+    shared = smollm2.around(model.state_dict(), model.tokenizer)
+    assert shared.words.weight.data_ptr() == model.words.weight.data_ptr()
+
+
+def test_a_talk_goes_on_from_what_was_said(model, capsys):
+    talk = smollm2.chat(model, "What is the capital of France?")
+    talk = smollm2.chat(model, "And of Italy?", talk)
+    assert [said for said, _ in talk] == ["What is the capital of France?", "And of Italy?"]
+    assert "Rome" in talk[1][1]
+    assert "you:   And of Italy?\nmodel: " + talk[1][1] + "\n" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from course_lib.translation import by_tokens
 
 exercise = Exercise(
     reference=by_tokens,
-    lesson="11",
+    lesson="11_recipe",
     title="As many tokens as fit",
     minutes=8,
     difficulty=2,

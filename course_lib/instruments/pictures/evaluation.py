@@ -1,0 +1,120 @@
+"""Lesson 11's pictures: what a score depends on, where each translator wins, and a beam."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from course_lib.instruments import plots
+from course_lib.instruments.drawings import SMALL, Box, Diagram, Role
+
+COLOURS: dict[str, str] = {
+    "ours": plots.COLOURS[0],
+    "Firefox": plots.COLOURS[1],
+    "your copy": plots.COLOURS[2],
+}
+
+
+def questions() -> None:
+    """Show the five things that a translator's score depends on, and what to ask of each."""
+    diagram = Diagram()
+    parts: tuple[tuple[str, str, Role], ...] = (
+        ("texts", "who wrote them?", "plain"),
+        ("split", "is a copy left?", "plain"),
+        ("train", "how long?", "network"),
+        ("write", "how?", "query"),
+        ("score", "by whose reference?", "norm"),
+    )
+    boxes = []
+    for i, (name, question, role) in enumerate(parts):
+        boxes.append(diagram.box(name, (2.6 * i, 0), role, size=(1.9, 0.8)))
+        diagram.text(question, (2.6 * i, -0.9), size=SMALL)
+    for before, after in pairwise(boxes):
+        diagram.arrow(before, after)
+    said = "; ".join(f"{name}: {question}" for name, question, _ in parts)
+    diagram.show(
+        f"Five boxes in a row, with a question under each. {said} A score depends on all five."
+    )
+
+
+def parts(scores: Mapping[str, Mapping[str, float]], title: str) -> None:
+    """Show the BLEU of each translator on each part of the texts, a row a part."""
+    figure, ax = plots.axes(title, "BLEU", "", size=(7, 1.1 + 0.85 * len(scores)))
+    for y, by_whom in enumerate(scores.values()):
+        ax.plot([min(by_whom.values()), max(by_whom.values())], [-y, -y], color="0.7", zorder=0)
+        for who, value in by_whom.items():
+            ax.plot(value, -y, "o", color=COLOURS[who])
+            # the copy below the line, so that no two names meet
+            shift, align = (-0.12, "top") if who == "your copy" else (0.12, "bottom")
+            text = f"{who} {value:.1f}"
+            ax.text(value, shift - y, text, color=COLOURS[who], ha="center", va=align)
+    every = [value for by_whom in scores.values() for value in by_whom.values()]
+    ax.set(xlim=(min(every) - 6, max(every) + 6), ylim=(0.55 - len(scores), 0.5))
+    ax.set_yticks([-y for y in range(len(scores))], list(scores))
+    said = "; ".join(
+        f"{part}: {', '.join(f'{who} {value:.1f}' for who, value in by_whom.items())}"
+        for part, by_whom in scores.items()
+    )
+    plots.show(figure, f"BLEU of each translator. {said}.".replace("\n", ", "))
+
+
+def intervals(differences: Mapping[str, tuple[float, float]], title: str) -> None:
+    """Show the bootstrap interval of each difference in BLEU, and zero."""
+    figure, ax = plots.axes(
+        title, "difference in BLEU", "", size=(7, 0.9 + 0.45 * len(differences))
+    )
+    ax.axvline(0, color="0.6", linewidth=1)
+    for y, (low, high) in enumerate(differences.values()):
+        ax.plot([low, high], [-y, -y], color=plots.COLOURS[0], linewidth=5, solid_capstyle="butt")
+        # beside the bar, on the side away from the line
+        x, align = (high + 0.6, "left") if high > 0 else (low - 0.6, "right")
+        text = f"{low:+.1f} to {high:+.1f}"
+        ax.text(x, -y, text, va="center", ha=align, size="small")
+    ends = [end for both in differences.values() for end in both]
+    ax.set(xlim=(min(ends) - 11, max(ends) + 11), ylim=(0.5 - len(differences), 0.5))
+    ax.set_yticks([-y for y in range(len(differences))], list(differences))
+    said = "; ".join(f"{x}: {low:+.1f} to {high:+.1f}" for x, (low, high) in differences.items())
+    plots.show(figure, f"Intervals of differences in BLEU, and a line at 0. {said}.")
+
+
+def beam() -> None:
+    """Show a model of two steps as a tree, in which greedy misses the likeliest sentence."""
+    diagram, small = Diagram(), (2.1, 0.8)
+    start = diagram.box("start", (0, 0), size=small)
+
+    def branch(
+        begin: Box,
+        text: str,
+        at: tuple[float, float],
+        chance: str,
+        role: Role = "plain",
+        width: float = 1.2,
+    ) -> Box:
+        end = diagram.box(text, at, role, size=small)
+        middle = begin.at[0] + 1.6
+        corners = [(middle, begin.at[1]), (middle, at[1])]
+        diagram.arrow(begin, end, via=corners, role=role, width=width)
+        diagram.text(chance, (middle + 0.45, at[1] + 0.28), size=SMALL)
+        return end
+
+    haus = branch(start, "Haus", (3.6, -2.7), "0.1", "dim")
+    das = branch(start, "das", (3.6, 2.4), "0.5")
+    ein = branch(start, "ein", (3.6, -0.9), "0.4", width=2.6)
+    for begin, text, y, chance, product in (
+        (das, "Heim, stop", 2.4, "0.3", "0.15"),
+        (das, "stop", 1.2, "0.3", "0.15"),
+        (ein, "Heim, stop", -1.5, "0.1", "0.04"),
+        (haus, "stop", -2.7, "1.0", "0.10"),
+        (das, "Haus, stop", 3.6, "0.4", "0.20: greedy"),
+        (ein, "Haus, stop", -0.3, "0.9", "0.36: likeliest"),
+    ):
+        kept = ":" in product
+        width = 2.6 if "likeliest" in product else 1.2
+        branch(begin, text, (7.4, y), chance, "plain" if kept else "dim", width)
+        colour = "black" if kept else "0.4"
+        diagram.text(f"= {product}", (8.65, y), align="left", colour=colour)
+    diagram.show(
+        "A tree of two steps. From start: das 0.5, ein 0.4, Haus 0.1. After das: Haus 0.4, which "
+        "makes 0.20, Heim 0.3 and stop 0.3, which make 0.15 each. After ein: Haus 0.9, which makes "
+        "0.36, and Heim 0.1, which makes 0.04. Haus alone has 0.10. The likeliest sentence is ein "
+        "Haus, and it does not begin with the likeliest token. A beam of 2 keeps das and ein, then "
+        "das Haus and ein Haus; the rest is grey."
+    )

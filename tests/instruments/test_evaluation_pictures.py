@@ -1,0 +1,38 @@
+"""Lesson 11's pictures say in words what they show."""
+
+import pytest
+
+from course_lib.instruments import plots
+from course_lib.instruments.pictures import evaluation as pictures
+
+
+@pytest.fixture
+def said(monkeypatch):
+    texts = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
+    return texts
+
+
+def test_each_translator_is_told_on_each_part(said):
+    scores = {
+        "near\n(2 texts)": {"ours": 70.0, "Firefox": 44.1, "your copy": 50.2},
+        "far\n(3 texts)": {"ours": 38.6, "Firefox": 47.9},
+    }
+    pictures.parts(scores, "found")
+    assert "near, (2 texts): ours 70.0, Firefox 44.1, your copy 50.2; far, (3 texts): " in said[0]
+
+
+def test_an_interval_is_told_by_both_ends(said):
+    pictures.intervals({"all": (-0.51, 4.0), "far": (-13.0, -5.0)}, "found")
+    assert said[0].endswith("all: -0.5 to +4.0; far: -13.0 to -5.0.")
+
+
+@pytest.mark.parametrize(
+    ("draw", "needed"),
+    [
+        (pictures.questions, "split: is a copy left?"),
+        (pictures.beam, "The likeliest sentence is ein"),
+    ],
+)
+def test_a_drawing_has_its_finding_in_words(displayed, draw, needed):
+    assert needed in displayed(draw)["text/plain"]
