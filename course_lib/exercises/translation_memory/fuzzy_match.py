@@ -74,14 +74,14 @@ def cases(draw: Draw):
     yield "an empty memory", (text(draw, 4), [])
 
 
-@exercise.property("a text of the memory is found again, whichever one word is changed")
+@exercise.requires("a text of the memory is found again, whichever one word is changed")
 def any_place(answer, draw: Draw):
     words = text(draw, 6, 5)
     memory = [(changed(words, 0, 3, 5), "longe"), (words, "perto"), (words, "depois")]
     return all(answer(changed(words, place), memory) == "perto" for place in range(6))
 
 
-@exercise.property("two changed words are too many, wherever they are")
+@exercise.requires("two changed words are too many, wherever they are")
 def two_places(answer, draw: Draw):
     words = text(draw, 5, 5)
     pairs = ((i, j) for i in range(5) for j in range(i))
