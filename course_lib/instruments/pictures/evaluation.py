@@ -69,7 +69,7 @@ def intervals(differences: Mapping[str, tuple[float, float]], title: str) -> Non
         text = f"{low:+.1f} to {high:+.1f}"
         ax.text(x, -y, text, va="center", ha=align, size="small")
     ends = [end for both in differences.values() for end in both]
-    ax.set(xlim=(min(ends) - 11, max(ends) + 11), ylim=(0.5 - len(differences), 0.5))
+    ax.set(xlim=(min(ends) - 18, max(ends) + 18), ylim=(0.5 - len(differences), 0.5))
     ax.set_yticks([-y for y in range(len(differences))], list(differences))
     said = "; ".join(f"{x}: {low:+.1f} to {high:+.1f}" for x, (low, high) in differences.items())
     plots.show(figure, f"Intervals of differences in BLEU, and a line at 0. {said}.")
