@@ -28,10 +28,8 @@ exercise = Exercise(
         "otherwise it can approximate it": GIVEN,
         "holds tokens from both sides": GIVEN,
         "Time O": GIVEN,
-        "no tensor of n x n numbers": "a long text never makes",
+        "no tensor holds n x n numbers": "a long text never makes",
     },
-    # projections have two axes
-    equivalent=("-1 -> 1",),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 
