@@ -218,7 +218,8 @@ def _tiled_gradients(inputs: Inputs):
     output = F.scaled_dot_product_attention(q, k, v)
     d_output, (block,) = inputs.normal(*output.shape), inputs.sizes(1)
     theirs = torch.autograd.grad(scores.softmax(-1) @ v, leaves, d_output, create_graph=True)
-    return tiled.tiled_gradients(*leaves, output, scores.logsumexp(-1), d_output, block), theirs
+    log_total = (q @ k.mT / q.shape[-1] ** 0.5).logsumexp(-1)
+    return tiled.tiled_gradients(*leaves, output, log_total, d_output, block), theirs
 
 
 @compare(chosen_blocks.choose_blocks, "`sorted`, block by block")
