@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=linear_attention,
     lesson="14",
     title="Sum up once, read often",
-    minutes=15,
+    minutes=12,
     difficulty=3,
     hints=(
         "Three matrices in a row: (phi(Q) phi(K)^T) V. Where else may you put the brackets, and "

@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=linformer_attention,
     lesson="14",
     title="A thousand tokens in sixteen",
-    minutes=8,
+    minutes=5,
     difficulty=2,
     hints=(
         "A column of e says how much each of the n tokens gives to one projected key. Which "
