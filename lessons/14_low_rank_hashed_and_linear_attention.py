@@ -387,7 +387,7 @@ for name, rule in rules.items():
 # | idea | time | what it gives up | at the end of 2026 |
 # |:-|:-|:-|:-|
 # | exact, compiled | $n^2d$ | nothing | the default, and in every hybrid a few layers |
-# | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss |
+# | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; before them Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 and V4, GLM-5 |
 # | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
 # | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | its question, not its hash |

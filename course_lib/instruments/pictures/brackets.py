@@ -114,9 +114,9 @@ def buckets(points: Tensor, found: Sequence[int], rotations: Tensor) -> None:
     figure, ax = plots.axes(title, "first number of a vector", "second number", size=(5.4, 4.0))
     ax.scatter(*points.T.tolist(), c=[plots.COLOURS[bucket] for bucket in found], s=14)
     for bucket, direction in enumerate(torch.cat([rotations, -rotations], dim=1).T):
-        end = (3.0 * direction / direction.norm()).tolist()
-        ax.annotate("", end, (0, 0), arrowprops={"arrowstyle": "-|>"})
-        ax.text(1.12 * end[0], 1.12 * end[1], str(bucket), ha="center", va="center")
+        x, y = (3.0 * direction / direction.norm()).tolist()
+        ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>"})
+        ax.text(1.12 * x, 1.12 * y, str(bucket), ha="center", va="center")
     ax.set(aspect=1, xlim=(-3.7, 3.7), ylim=(-3.7, 3.7))
     plots.show(
         figure,

@@ -135,7 +135,8 @@ def memories() -> None:
             at = x - 2.2 + 4.4 * i / (len(moves) - 1)
             ends = [(at, 0.4), (at, 2.9)]
             square = name in ("$S$", "$P$", "$P, V$")
-            diagram.arrow(*(ends if up else ends[::-1]), role=role, width=4 if square else 1.2)
+            start, end = ends if up else ends[::-1]
+            diagram.arrow(start, end, role=role, width=4 if square else 1.2)
             diagram.text(name, (at + 0.08, 1.65), size=SMALL, align="left")
     diagram.text("$n \\times n$ crosses four times", (2.9, -0.8), size=SMALL)
     diagram.text("$K, V$ cross once for each block of queries,", (9.6, -0.8), size=SMALL)
