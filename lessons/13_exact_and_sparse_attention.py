@@ -429,7 +429,7 @@ pictures.losses("A window breaks the model; with the first block it reads on", l
 #
 # <details><summary>How we know that it is the first token</summary>
 #
-# Put random words into the first block, behind the first token, and the model still reads on. Put the second block in the place of the first, and it stays at twice the loss. (A second story, the same window.)
+# Put random words into the first block, behind the first token, and the model still reads on. Put the second block in the place of the first, and the loss is twice as high or more. Two stories were tried.
 # </details>
 
 # %% tags=["once"]

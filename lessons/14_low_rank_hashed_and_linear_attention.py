@@ -329,8 +329,9 @@ reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks"
 pictures.choices("Chosen blocks find the list, near ones never", losses, every)
 
 # %% [markdown]
-# Nine of 24 blocks, and the list is continued nearly as well as with all. The window never finds it: what it needs is always twelve blocks back. The score was not even trained, it is a mean of keys that were made for full attention.
-#
+# With nine of 24 blocks the list is continued about as well as with all. The window never finds it: what it needs is always twelve blocks back. Nobody has trained the score: it is a mean of keys that were made for full attention. (With a second list, the chosen blocks are a little ahead of all.)
+
+# %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The scores of the indexer are still $n^2$, but cheap ones: few heads, few numbers, eight bits.
 
 # %% [markdown]
