@@ -20,6 +20,7 @@ from course_lib.efficient.masking import (
     refuse_another_text,
 )
 from course_lib.efficient.variant import Variant
+from course_lib.self_attention import scaled_dot_product_attention
 
 TILE_QUERIES = 512  # queries a tile
 
@@ -35,10 +36,9 @@ def linformer_attention(
 
     With identities for `e` and `f` this is dense attention; otherwise it can approximate it, where
     its matrix of weights has a low rank. A projected key holds tokens from both sides, so there
-    is no causal form. Time O(n k d), memory O((n + k) d) in tiles of queries; yours may hold all n
-    x k weights, but no tensor of n x n numbers. Source: Wang et al. 2020a, eq. 7, whose E and F are
-    our e and f transposed. Raises ValueError for projections of another length than n, or of
-    unequal shapes.
+    is no causal form. Time O(n k d), memory O(n k), so no tensor holds n x n numbers. Source: Wang
+    et al. 2020a, eq. 7, whose E and F are our e and f transposed. Raises ValueError for projections
+    of another length than n, or of unequal shapes.
     """
     n = q.shape[-2]
     if e.shape != f.shape or len(e) != n:
@@ -51,10 +51,16 @@ def linformer_attention(
     keys = einsum(e, k, "n k, ... n d -> ... k d")
     values = einsum(f, v, "n k, ... n d -> ... k d")
     # attend to the projected keys
+    return scaled_dot_product_attention(q, keys, values)
+
+
+def linformer_by_kernel(
+    q: Queries, k: Keys, v: Values, e: Float[Tensor, "n k"], f: Float[Tensor, "n k"]
+) -> Output:
+    """Attend as `linformer_attention` does, by the kernel: in tiles of queries, O((n + k) d)."""
+    keys, values = e.mT @ k, f.mT @ v
     everything = [slice(0, e.shape[-1])]
-    tiles = [(rows, everything, None) for rows in spans(n, TILE_QUERIES)]
-    output, _ = attend(q, keys, values, tiles)
-    return output
+    return attend(q, keys, values, [(x, everything, None) for x in spans(len(e), TILE_QUERIES)])[0]
 
 
 class Linformer(nn.Module):
@@ -82,7 +88,7 @@ class Linformer(nn.Module):
             k, v = (x * real.unsqueeze(-1) for x in (k, v))
         # a slice of all tokens would cost a copy of its gradient
         e, f = (x if n == longest else x[:n] for x in (self.e, self.f))
-        return linformer_attention(q, k, v, e, f)
+        return linformer_by_kernel(q, k, v, e, f)
 
 
 VARIANT = Variant(

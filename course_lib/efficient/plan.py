@@ -1,6 +1,7 @@
 """One loop for every pattern: the online softmax over the tiles of a plan (lesson 13).
 
-What the variants use is `kernel.attend`, which also writes its own backward pass.
+`tiled_attention` with masks, and with tiles left out. What the variants use is `kernel.attend`,
+which also writes its own backward pass.
 """
 
 import torch

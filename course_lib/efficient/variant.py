@@ -17,8 +17,9 @@ Settings = Callable[[int, int], dict[str, Any]]
 class Variant:
     """A row: a variant's function and rule, its naive twin, and how it is set up, and where.
 
-    `rule` takes the keywords of settings after (q, k, v, mask), or is a class of modules that is
-    made with them. `twin` names what `course_lib.verify` holds `function` against. `example` is for
+    `function` is the plain form, which an exercise asks for; `rule` may compute the same faster. It
+    takes the keywords of settings after (q, k, v, mask), or is a class of modules that is made with
+    them. `twin` names what `course_lib.verify` holds `function` against. `example` is for
     tests, of short texts: no block of it divides 41. `causal` tells that the rule takes
     `causal=True`, `another_text` that the keys may be of another text than the queries. `layer` is
     the multi-head attention that takes the rule.

@@ -22,6 +22,7 @@ from course_lib.efficient.masking import (
     refuse_another_text,
 )
 from course_lib.efficient.variant import Variant
+from course_lib.self_attention import scaled_dot_product_attention
 
 TILE_QUERIES = 64  # queries a tile: more waste scores that the mask hides, fewer cost calls
 
@@ -49,12 +50,25 @@ def window_attention(
     Time O(n width d), memory O(n d), so no tensor of the forward pass holds n x n numbers. Any n.
     Source: Beltagy et al. 2020, section 3.1.
     """
-    # cut the queries into blocks, and find for each block the stretch of keys that any query of it
-    # may see, with a mask that hides the pairs in this rectangle that are too far apart
-    tiles = near_tiles(q.shape[-2], width // 2, width // 2, q.device)
-    # attend in each block to its own stretch
-    output, _ = attend(q, k, v, tiles)
-    return output
+    n, reach, rows = q.shape[-2], width // 2, []
+    for start in range(0, n, TILE_QUERIES):
+        # find the stretch of keys that any query of this block may see
+        stop = min(start + TILE_QUERIES, n)
+        first, last = max(0, start - reach), min(stop + reach, n)
+        # hide the pairs in this rectangle that are too far apart
+        queries, keys = (
+            torch.arange(*ends, device=q.device) for ends in ((start, stop), (first, last))
+        )
+        near = (queries.unsqueeze(-1) - keys).abs() <= reach
+        # attend to this stretch alone
+        some_k, some_v = k[..., first:last, :], v[..., first:last, :]
+        rows.append(scaled_dot_product_attention(q[..., start:stop, :], some_k, some_v, near))
+    return torch.cat(rows, dim=-2)
+
+
+def window_by_kernel(q: Queries, k: Keys, v: Values, width: int) -> Output:
+    """Attend as `window_attention` does, by the kernel: fast, and forward and backward O(n d)."""
+    return attend(q, k, v, near_tiles(q.shape[-2], width // 2, width // 2, q.device))[0]
 
 
 def near_tiles(n: int, back: int, ahead: int, device: torch.device) -> list[Tile]:
@@ -84,7 +98,7 @@ def rule(
     """Attend where abs(i - j) <= width // 2, with `causal` where 0 <= i - j <= width // 2."""
     refuse_another_text(q, k)
     real, causal = read_mask(mask, q, k, causal)
-    both_sides = partial(window_attention, width=width)
+    both_sides = partial(window_by_kernel, width=width)
     back = partial(attend_back, reach=width // 2)
     return hiding(back if causal else both_sides, q, k, v, real)
 

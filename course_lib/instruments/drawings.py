@@ -150,9 +150,10 @@ class Diagram:
             middle = ((x + to_x) / 2, (y + to_y) / 2)
             self._ax.text(*middle, label, size=SMALL, ha="center", va="center", bbox=halo)
 
-    def show(self, alt: str) -> None:
+    def show(self, alt: str, *, live: str | None = None) -> None:
         """Put the drawing on the page, with what a reader who cannot see it must know.
 
+        `live` is a page of HTML that a notebook shows in its place, as wide and as high.
         Raises ValueError for a drawing that is wider than a page.
         """
         self._ax.autoscale_view()
@@ -170,7 +171,7 @@ class Diagram:
         self._ax.set(xlim=(left - edge, right + edge), ylim=(bottom - edge, top + edge))
         wide, high = right - left + 2 * edge, top - bottom + 2 * edge
         self.figure.set_size_inches(wide * INCHES, high * INCHES)
-        plots.show(self.figure, alt)
+        plots.show(self.figure, alt, live=live)
 
 
 def _colours(role: Role) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from torch.nn import functional as F
 
 from course_lib.efficient import (
     bigbird,
+    chosen_blocks,
     kernel,
     linear,
+    linformer,
     lsh,
     memory_compressed,
     plan,
     reversible,
+    tiled,
     window,
 )
 from course_lib.efficient.variants import VARIANTS
@@ -50,6 +53,13 @@ def _window(inputs: Inputs):
     return (q, k, v, width), theirs
 
 
+@compare(window.window_by_kernel, "`window_attention`")
+def _window_by_kernel(inputs: Inputs):
+    (width,) = inputs.sizes(1, 0, 9)
+    arguments = (*_words(inputs, *inputs.sizes(1, 60, 140)), width)
+    return window.window_by_kernel(*arguments), window.window_attention(*arguments)
+
+
 @compare(window.attend_back, "the same, the words before alone")
 def _attend_back(inputs: Inputs):
     (reach,) = inputs.sizes(1, 0, 9)
@@ -64,6 +74,12 @@ def _attend_back(inputs: Inputs):
 @twin("BigBird")
 def _bigbird(inputs: Inputs):
     return _listed(inputs, causal=False)
+
+
+@compare(bigbird.bigbird_by_kernel, "`bigbird_attention`")
+def _bigbird_by_kernel(inputs: Inputs):
+    arguments, _ = _listed(inputs, causal=False)
+    return bigbird.bigbird_by_kernel(*arguments), bigbird.bigbird_attention(*arguments)
 
 
 @compare(bigbird.attend_back, "the same, the words before alone")
@@ -92,6 +108,13 @@ def _linformer(inputs: Inputs):
     (q, k, v), (e, f) = _words(inputs, n), (inputs.normal(n, k_size) for _ in range(2))
     keys, values = (F.linear(x.mT, w.mT).mT for x, w in ((k, e), (v, f)))
     return (q, k, v, e, f), F.scaled_dot_product_attention(q, keys, values)
+
+
+@compare(linformer.linformer_by_kernel, "`linformer_attention`")
+def _linformer_by_kernel(inputs: Inputs):
+    n, k_size = inputs.sizes(2, 1, 140)
+    arguments = (*_words(inputs, n), *(inputs.normal(n, k_size) for _ in range(2)))
+    return linformer.linformer_by_kernel(*arguments), linformer.linformer_attention(*arguments)
 
 
 @compare(lsh.draw_rotations, "`torch.randn` of the same seed")
@@ -181,6 +204,42 @@ def _tiled(inputs: Inputs):
     return (q, k, v, block), F.scaled_dot_product_attention(q, k, v)
 
 
+@compare(tiled.tiled_by_kernel, "`tiled_attention`")
+def _tiled_by_kernel(inputs: Inputs):
+    n, block = inputs.sizes(2, 1, 30)
+    arguments = (*_words(inputs, n), block)
+    return tiled.tiled_by_kernel(*arguments), tiled.tiled_attention(*arguments)
+
+
+@compare(tiled.tiled_gradients, "`torch.autograd.grad` of dense attention")
+def _tiled_gradients(inputs: Inputs):
+    q, k, v = leaves = inputs.query_key_value()
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    output = F.scaled_dot_product_attention(q, k, v)
+    d_output, (block,) = inputs.normal(*output.shape), inputs.sizes(1)
+    theirs = torch.autograd.grad(scores.softmax(-1) @ v, leaves, d_output, create_graph=True)
+    log_total = (q @ k.mT / q.shape[-1] ** 0.5).logsumexp(-1)
+    return tiled.tiled_gradients(*leaves, output, log_total, d_output, block), theirs
+
+
+@compare(chosen_blocks.choose_blocks, "`sorted`, block by block")
+def _choose_blocks(inputs: Inputs):
+    blocks, block, d, chosen = inputs.sizes(4)
+    q, k = inputs.normal(blocks * block, d), inputs.normal(blocks * block, d)
+    theirs = torch.zeros(blocks, blocks, dtype=torch.float64)
+    for own in range(blocks):
+        fit = [
+            (q[own * block : (own + 1) * block].mean(0) @ k[i * block : (i + 1) * block].mean(0), i)
+            for i in range(own)
+        ]
+        theirs[own, [own, *(i for _, i in sorted(fit, reverse=True)[:chosen])]] = 1
+    listed = chosen_blocks.choose_blocks(q, k, block, chosen)
+    ours = torch.zeros(blocks, blocks + 1, dtype=torch.float64).scatter_(
+        -1, listed % (blocks + 1), 1
+    )
+    return ours[:, :-1] + 0 * (q.sum() + k.sum()), theirs + 0 * (q.sum() + k.sum())
+
+
 @compare(kernel.attend, "`F.scaled_dot_product_attention`, `torch.logsumexp`")
 def _attend(inputs: Inputs):
     q, k, v = inputs.query_key_value()
@@ -245,6 +304,12 @@ def _convolve(x: Tensor, weight: Tensor, stride: int) -> Tensor:
 @twin("linear")
 def _linear(inputs: Inputs):
     return _linear_attention(inputs, causal=False)
+
+
+@compare(linear.linear_by_scan, "`linear_attention`")
+def _linear_by_scan(inputs: Inputs):
+    arguments, _ = _linear_attention(inputs, causal=inputs.sizes(1) > [3])
+    return linear.linear_by_scan(*arguments), linear.linear_attention(*arguments)
 
 
 @compare(linear.linear_attention_in_chunks, "its n x n weights, `torch.tril` of them")

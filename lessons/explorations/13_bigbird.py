@@ -1,14 +1,14 @@
 # %% [markdown]
 # # BigBird by its blocks
 #
-# **40 minutes · an exploration of lesson 13 · needs nothing**
+# **45 minutes · an exploration of lesson 13 · needs nothing**
 #
-# BigBird's pattern is a list: for each block of queries, the blocks of keys that it sees. **Who makes the list, and from which length on does it pay?** You write the list and the masks that it means, count what it costs, and see what is left of it in a causal model.
+# BigBird's pattern is a list: for each block of queries, the blocks of keys that it sees. **Who makes the list, and from which length on does it pay?** You write the list and the masks that it means, mend the loop that walks through it, count what it costs, and see what is left of it in a causal model.
 
 # %%
 import torch
 from einops import rearrange, repeat
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots
@@ -102,6 +102,23 @@ plots.show(
 )
 
 # %% [markdown]
+# ## One loop with masks
+#
+# Lesson 13 lets each block of queries attend to its keys at once. A row that lists every block is long: it needs the online softmax, tile by tile. Here is that loop. A row of its plan is `(start, stop, tiles)`, a tile `(first, last, mask)`: queries `start` to `stop - 1` see keys `first` to `last - 1`, all of them or those in the mask. It is right for whole tiles, and sometimes wrong with masks. Find the line, and mend it:
+
+# %%
+# exercise: efficient/mend_plan
+
+# %%
+check("efficient/mend_plan", attend_by_plan)
+
+# %%
+attend_by_plan = mine("efficient/mend_plan")
+
+# %% [markdown]
+# Why is $-\infty$ right in lesson 13, and wrong here? A query that sees nothing in its first tile keeps it, and $-\infty - (-\infty)$ is not a number. The lowest finite number is below every score too, and its differences are numbers.
+
+# %% [markdown]
 # ## When does it pay?
 #
 # With a window of $w$, $g$ global and $r$ random blocks of $b$ tokens, most rows score $(w + g + r)\,b$ keys, and $g b$ global rows score all $n$. Overlaps aside, that is
@@ -120,7 +137,7 @@ reveal(guess, (border, round(times, 1)))
 assert border == 448 and round(times) == 9
 
 # %% [markdown]
-# Nine is a count. In time, lesson 13's table has BigBird behind the plain window at every length, and blocks that are gathered from here and there cost more than a stretch in one piece. The authors of Hugging Face's BigBird (window 3, 2 global, 3 random blocks of 64) advise full attention below 1,024 tokens (reported).
+# Nine is a count. In time, BigBird is behind the plain window at every length that we measured: blocks that are gathered from here and there cost more than a stretch in one piece. The authors of Hugging Face's BigBird (window 3, 2 global, 3 random blocks of 64) advise full attention below 1,024 tokens (reported).
 #
 # ## Luck, and the causal form
 #

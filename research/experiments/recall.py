@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.beyond import delta_rule_in_chunks
-from course_lib.efficient.linear import linear_attention
+from course_lib.efficient.linear import linear_by_scan
 from course_lib.efficient.linformer import Linformer
 from course_lib.efficient.memory_compressed import MemoryCompressed
 from course_lib.efficient.window import window_mask
@@ -117,7 +117,7 @@ def kept(name: str, pairs: int, seed: int, rate: float = TRAINING["learning_rate
 def rule_of(name: str, pairs: int, d_k: int) -> Callable[..., Tensor]:
     """Return how a row attends to sequences of so many pairs."""
     if name.startswith("linear"):
-        return linear_attention
+        return linear_by_scan
     if name == "Linformer":
         return Linformer(pairs, PROJECTED)
     if name == "memory-compressed":

@@ -16,7 +16,7 @@ from course_lib.checking import catalogue
 from course_lib.checking.run.trial import same_reply
 from course_lib.checking.stubs import stub
 from course_lib.checking.verdict import judge
-from course_lib.efficient import tiled
+from course_lib.efficient import lsh, tiled
 from course_lib.exercises import verdict
 from tests import TENTH
 
@@ -167,8 +167,8 @@ def test_what_torch_computes_is_seen_behind_any_name_in_a_process_of_its_own(exe
 
 
 def test_the_solution_may_call_it():
-    answer = define(source_of(tiled.tiled_attention), "tiled_attention", dict(vars(tiled)))
-    assert verdict("efficient/tiled", answer).status == "passed"
+    answer = define(source_of(lsh.lsh_attention), "lsh_attention", dict(vars(lsh)))
+    assert verdict("efficient/lsh", answer).status == "passed"
 
 
 def test_what_is_free_is_brought_to_one_form_before_it_is_compared():

@@ -235,12 +235,12 @@ def test_a_solved_notebook_has_no_stub_and_nothing_that_takes_long(lesson):
 
 
 def test_a_solved_exercise_brings_the_helpers_that_no_cell_has_named_before():
-    [lesson] = lesson_files(["13"])
-    solved = [cell for cell in build(lesson, solved=True).cells if "exercise" in cell.metadata]
-    sources = {cell.metadata["exercise"]: cell.source for cell in solved}
-    assert sources["efficient/mend_plan"].startswith("def attend_by_plan(")
-    for name in ("spans", "attend", "tiled_attention"):
-        assert f"\ndef {name}(" in sources["efficient/tiled"]
+    files = lesson_files(["13", "14_hashing"])
+    cells = [cell for file in files for cell in build(file, solved=True).cells]
+    sources = {x.metadata["exercise"]: x.source for x in cells if "exercise" in x.metadata}
+    assert sources["efficient/tiled"].startswith("def tiled_attention(")
+    for name in ("_sort", "attend", "lsh_attention"):
+        assert f"\ndef {name}(" in sources["efficient/lsh"]
 
 
 def test_a_lesson_imports_at_once_what_a_learner_is_told_to_call(lesson):

@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=linear_attention,
     lesson="14",
     title="Sum up once, read often",
-    minutes=15,
+    minutes=12,
     difficulty=3,
     hints=(
         "Three matrices in a row: (phi(Q) phi(K)^T) V. Where else may you put the brackets, and "
@@ -28,8 +28,8 @@ exercise = Exercise(
         "Time O": GIVEN,
         "no tensor of n x n numbers": "square_of_weights",
     },
-    # queries, keys and values are equally many; a state of zeros is stretched to whatever it meets
-    equivalent=("0 -> 1", "0 -> -1", "v.shape[-1] + 1 -> 1"),
+    # a column times a row is their product; where the weights sum to 0, so do the values
+    equivalent=("key.mT @ value -> key.mT * value", "1.0 -> 2.0"),
 )
 
 

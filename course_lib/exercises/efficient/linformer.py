@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=linformer_attention,
     lesson="14",
     title="A thousand tokens in sixteen",
-    minutes=8,
+    minutes=5,
     difficulty=2,
     hints=(
         "A column of e says how much each of the n tokens gives to one projected key. Which "
@@ -28,10 +28,8 @@ exercise = Exercise(
         "otherwise it can approximate it": GIVEN,
         "holds tokens from both sides": GIVEN,
         "Time O": GIVEN,
-        "no tensor of n x n numbers": "a long text never makes",
+        "no tensor holds n x n numbers": "a long text never makes",
     },
-    # projections have two axes
-    equivalent=("-1 -> 1",),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 

@@ -8,7 +8,7 @@ from course_lib.efficient.plan import attend_by_plan
 
 exercise = Exercise(
     reference=attend_by_plan,
-    lesson="13",
+    lesson="13_bigbird",
     title="Find the bug: one loop, every pattern",
     minutes=6,
     difficulty=2,

@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=window_attention,
     lesson="13",
     title="Window attention",
-    minutes=7,
+    minutes=6,
     difficulty=2,
     hints=(
         "A text of 1000 words has a million scores. With a window of five, how many of them does "
@@ -28,6 +28,8 @@ exercise = Exercise(
         "holds n x n numbers": "dense_under_the_mask",
         "Any n": "whole_blocks_alone",
     },
+    # places have one axis; keys before the stretch are hidden by the mask as well
+    equivalent=("-1 -> 1", "max(0, start - reach) -> 0"),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 

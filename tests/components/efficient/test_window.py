@@ -1,16 +1,17 @@
 import pytest
 import torch
 
-from course_lib.efficient.window import window_attention, window_mask
+from course_lib.efficient.window import window_attention, window_by_kernel, window_mask
 from course_lib.self_attention import scaled_dot_product_attention
 
 
+@pytest.mark.parametrize("attend", [window_attention, window_by_kernel])
 @pytest.mark.parametrize("n", [1, 7, 64, 150])
 @pytest.mark.parametrize("width", [0, 1, 2, 9, 64, 129, 1000])
-def test_it_is_dense_attention_under_its_mask(n, width, draw, agree):
+def test_it_is_dense_attention_under_its_mask(attend, n, width, draw, agree):
     q, k, v = draw(2, 3, n, 5), draw(2, 3, n, 5), draw(2, 3, n, 4)
     theirs = scaled_dot_product_attention(q, k, v, window_mask(n, width))
-    agree(window_attention(q, k, v, width), theirs, q, k, v)
+    agree(attend(q, k, v, width), theirs, q, k, v)
 
 
 def test_the_mask_is_a_band_around_the_diagonal():

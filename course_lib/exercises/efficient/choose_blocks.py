@@ -1,0 +1,192 @@
+"""Attention by content: a cheap score between blocks decides who is looked at."""
+
+import torch
+from torch import Tensor
+
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
+from course_lib.efficient.chosen_blocks import choose_blocks
+
+
+def in_order(rows):
+    """Sort each row, and drop the columns in which no block is listed: both are free."""
+    if not isinstance(rows, Tensor) or rows.dim() < 2:
+        return rows
+    rows = rows.sort(dim=-1, descending=True).values
+    return rows[..., (rows != -1).flatten(0, -2).any(dim=0)]
+
+
+exercise = Exercise(
+    reference=choose_blocks,
+    lesson="14",
+    title="Choose blocks by a cheap score",
+    minutes=8,
+    difficulty=2,
+    canonical=in_order,
+    no_gradient="a choice of blocks has none",
+    hints=(
+        "A text of 4,000 tokens in blocks of 40: how many scores are there between tokens, and "
+        "how many between blocks? Which one vector could speak for 40 queries?",
+        "Nobody may choose a later block, and each must have itself. Which score makes a block "
+        "lose against all others, and which makes it win?",
+        "The first block has nothing before it. How many of its places does `topk` fill with "
+        "blocks that it must not see, and how do you recognise them afterwards?",
+    ),
+    clauses={
+        "is mean query . mean key": "first_tokens_alone",
+        "with the highest scores": "lowest_scores",
+        "in any order": GIVEN,
+        "or all of them where there": "more to choose than there are",
+        "A later block is in no row": "later_blocks_too",
+        "no tensor holds n x n numbers": "scores_of_all_tokens",
+        "-1 is none": "filled_with_the_first",
+    },
+    # numbers of blocks have one axis, and may be floats
+    equivalent=("-1 -> 1", "n // block -> n / block"),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "four blocks of two, one chosen", (draw.normal(8, 3), draw.normal(8, 3), 2, 1)
+    yield "five blocks of three, two chosen", (draw.normal(15, 4), draw.normal(15, 4), 3, 2)
+    yield "blocks of one token", (draw.normal(6, 2), draw.normal(6, 2), 1, 2)
+    yield "none chosen", (draw.normal(6, 5), draw.normal(6, 5), 2, 0)
+    yield "more to choose than there are", (draw.normal(6, 4), draw.normal(6, 4), 2, 7)
+    yield "one block", (draw.normal(4, 3), draw.normal(4, 3), 4, 1)
+    yield "one token", (draw.normal(1, 3), draw.normal(1, 3), 1, 1)
+    yield "a batch of texts", (draw.normal(2, 8, 3), draw.normal(2, 8, 3), 2, 2)
+    yield "two batch dimensions", (draw.normal(3, 2, 6, 4), draw.normal(3, 2, 6, 4), 2, 1)
+    yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
+
+
+@exercise.property("each row has itself, no later block, and as many as asked", points=2)
+def as_many_as_asked(answer, draw: Draw):
+    found = answer(draw.normal(24, 3), draw.normal(24, 3), 2, 4).tolist()
+    rows = [[block for block in row if block != -1] for row in found]
+    return all(
+        own in row and max(row) == own and len(set(row)) == len(row) == min(own + 1, 5)
+        for own, row in enumerate(rows)
+    )
+
+
+@exercise.property("a block whose keys are the query's own direction is chosen, however far back")
+def far_back(answer, draw: Draw):
+    q, k = draw.normal(40, 6), draw.normal(40, 6)
+    k[4:8] = 5 * q[-4:].mean(0)
+    found = answer(q, k, 4, 1)[-1].tolist()
+    return sorted(found) == [1, 9]
+
+
+@exercise.property("a long text never makes a tensor of n x n, and its blocks are right")
+def no_square(answer, draw: Draw):
+    q, k = draw.normal(512, 3), draw.normal(512, 3)
+    found = answer(q, k, 8, 3, max_numel=512**2 // 4)
+    return torch.equal(in_order(found), in_order(choose_blocks(q, k, 8, 3)))
+
+
+def means(x, block):
+    return x.unflatten(-2, (-1, block)).mean(-2)
+
+
+def pick(scores, chosen, own=True, past=True, largest=True, fill=-1):
+    """Take blocks by their scores, in as many ways as there are mistakes."""
+    back = torch.arange(scores.shape[-1]).unsqueeze(-1) - torch.arange(scores.shape[-1])
+    scores = scores if largest else -scores
+    if past:
+        scores = scores.masked_fill(back < 0, -torch.inf)
+    scores = scores.masked_fill(back == 0, torch.inf if own else -torch.inf)
+    best, listed = scores.topk(min(chosen + own, scores.shape[-1]))
+    return listed.masked_fill(best == -torch.inf, fill) if fill is not None else listed
+
+
+def cheap(q, k, block):
+    return means(q, block) @ means(k, block).mT
+
+
+@exercise.mistake(raises=MemoryError)
+def scores_of_all_tokens(q, k, block, chosen):
+    """All n x n scores were computed, and averaged afterwards. Where else can you average: before
+    the product, or behind it?"""
+    scores = q @ k.mT
+    blocks = scores.unflatten(-2, (-1, block)).mean(-2).unflatten(-1, (-1, block)).mean(-1)
+    return pick(blocks, chosen)
+
+
+@exercise.mistake
+def lowest_scores(q, k, block, chosen):
+    """The blocks that fit worst were chosen. Which end of the scores does `topk` take?"""
+    return pick(cheap(q, k, block), chosen, largest=False)
+
+
+@exercise.mistake
+def later_blocks_too(q, k, block, chosen):
+    """A row lists blocks that come after it. In a causal model, which scores must lose against all
+    others?"""
+    return pick(cheap(q, k, block), chosen, past=False)
+
+
+@exercise.mistake
+def without_itself(q, k, block, chosen):
+    """A row does not list its own block, so its tokens do not even see themselves. Which score
+    makes a block win against all others?"""
+    return pick(cheap(q, k, block), chosen, own=False)
+
+
+@exercise.mistake
+def filled_with_the_first(q, k, block, chosen):
+    """The places that are left over say block 0, which is a block like any other. What stands for
+    none?"""
+    return pick(cheap(q, k, block), chosen, fill=0)
+
+
+@exercise.mistake
+def filled_with_later_ones(q, k, block, chosen):
+    """Where fewer blocks come before, `topk` took others all the same: their score is minus
+    infinity. What stands for none?"""
+    return pick(cheap(q, k, block), chosen, fill=None)
+
+
+@exercise.mistake
+def itself_counted(q, k, block, chosen):
+    """A row has one block too few: the block itself is not one of those that are chosen."""
+    return pick(cheap(q, k, block), max(chosen - 1, 0))
+
+
+@exercise.mistake
+def nearest_blocks(q, k, block, chosen):
+    """The nearest blocks were listed: that is a window. Which earlier blocks *fit* the queries?"""
+    blocks = q.shape[-2] // block
+    back = torch.arange(blocks).unsqueeze(-1) - torch.arange(blocks)
+    return pick(-back.float().expand(*q.shape[:-2], -1, -1), chosen)
+
+
+@exercise.mistake
+def keys_choose(q, k, block, chosen):
+    """Queries and keys have changed places: each block asked who would look at it."""
+    return pick(cheap(k, q, block), chosen)
+
+
+@exercise.mistake
+def first_tokens_alone(q, k, block, chosen):
+    """The first token of each block spoke for all of it. What would a mean say that it does not?"""
+    return pick(q[..., ::block, :] @ k[..., ::block, :].mT, chosen)
+
+
+@exercise.mistake
+def strided(q, k, block, chosen):
+    """Tokens that are far apart were averaged together: a block is tokens side by side. What does
+    `reshape` count up last?"""
+    queries, keys = (x.unflatten(-2, (block, -1)).mean(-3) for x in (q, k))
+    return pick(queries @ keys.mT, chosen)
+
+
+@exercise.alternative
+def row_by_row(q, k, block, chosen):
+    scores = torch.einsum("...id,...jd->...ij", means(q, block), means(k, block))
+    blocks = scores.shape[-1]
+    found = torch.full((*scores.shape[:-1], chosen + 1), -1)
+    for own in range(blocks):
+        earlier = scores[..., own, :own].argsort(dim=-1, descending=True)[..., :chosen]
+        found[..., own, 0] = own
+        found[..., own, 1 : 1 + earlier.shape[-1]] = earlier
+    return found

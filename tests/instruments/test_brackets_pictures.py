@@ -1,0 +1,45 @@
+"""Lesson 14's pictures say in words what they show."""
+
+import pytest
+import torch
+
+from course_lib.instruments import plots
+from course_lib.instruments.pictures import brackets as pictures
+
+LOSSES = {"nearest": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
+
+
+@pytest.fixture
+def said(monkeypatch):
+    texts = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt, **_: texts.append(alt))
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("draw", "needed"),
+    [
+        (pictures.brackets, "gives a small d by d square"),
+        (pictures.recurrence, "d by d_v plus d numbers"),
+        (
+            lambda: pictures.recall({"linear": (272, [0.5, 0.25]), "exact": (2048, [1.0])}, 0.1),
+            "linear: 272 numbers, 0.38; exact: 2,048 numbers, 1.00",
+        ),
+        (
+            lambda: pictures.buckets(torch.randn(9, 2), [0] * 9, torch.eye(2)),
+            "9 points of the plane in 4 colours",
+        ),
+        (
+            lambda: pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], 4),
+            "Sorted by bucket they are 1 4 0 2 5 6 3 7",
+        ),
+        (
+            lambda: pictures.choices("It finds", LOSSES, 5.5),
+            "nearest: 12.0 with 4, 12.5 with 9; chosen: 10.5 with 4, 6.2 with 9. All blocks: 5.5",
+        ),
+    ],
+)
+def test_every_picture_has_its_finding_in_words(said, draw, needed):
+    draw()
+    [text] = said
+    assert needed in text
