@@ -74,21 +74,21 @@ def close(found, wanted) -> bool:
     return all(torch.allclose(x, y, atol=1e-4) for x, y in zip(found, wanted, strict=True))
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its gradients are right")
+@exercise.requires("a long text never makes a tensor of n x n, and its gradients are right")
 def no_square(answer, draw: Draw):
     inputs = passed(draw, queries=128, keys=128, d_k=2, d_v=3)
     found = answer(*inputs, 16, max_numel=128**2 - 1)
     return close(found, by_autograd(*inputs[:3], inputs[-1]))
 
 
-@exercise.property("a long row of weights is never there whole")
+@exercise.requires("a long row of weights is never there whole")
 def no_row(answer, draw: Draw):
     inputs = passed(draw, queries=8, keys=256, d_k=1, d_v=1)
     found = answer(*inputs, 8, max_numel=8 * 256 - 1)
     return close(found, by_autograd(*inputs[:3], inputs[-1]))
 
 
-@exercise.property("whatever the size of a tile, the gradients are autograd's", points=2)
+@exercise.requires("whatever the size of a tile, the gradients are autograd's", points=2)
 def any_tile(answer, draw: Draw):
     inputs = passed(draw, queries=6, keys=9, d_k=3, d_v=2)
     wanted = by_autograd(*inputs[:3], inputs[-1])

@@ -59,7 +59,7 @@ def cases(draw: Draw):
     yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
 
 
-@exercise.property("each row has itself, no later block, and as many as asked", points=2)
+@exercise.requires("each row has itself, no later block, and as many as asked", points=2)
 def as_many_as_asked(answer, draw: Draw):
     found = answer(draw.normal(24, 3), draw.normal(24, 3), 2, 4).tolist()
     rows = [[block for block in row if block != -1] for row in found]
@@ -69,7 +69,7 @@ def as_many_as_asked(answer, draw: Draw):
     )
 
 
-@exercise.property("a block whose keys are the query's own direction is chosen, however far back")
+@exercise.requires("a block whose keys are the query's own direction is chosen, however far back")
 def far_back(answer, draw: Draw):
     q, k = draw.normal(40, 6), draw.normal(40, 6)
     k[4:8] = 5 * q[-4:].mean(0)
@@ -77,7 +77,7 @@ def far_back(answer, draw: Draw):
     return sorted(found) == [1, 9]
 
 
-@exercise.property("a long text never makes a tensor of n x n, and its blocks are right")
+@exercise.requires("a long text never makes a tensor of n x n, and its blocks are right")
 def no_square(answer, draw: Draw):
     q, k = draw.normal(512, 3), draw.normal(512, 3)
     found = answer(q, k, 8, 3, max_numel=512**2 // 4)
