@@ -1,10 +1,10 @@
 """What a model's answer depends on, measured by changing its input (lesson 02)."""
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from course_lib.data import spelling
@@ -35,3 +35,23 @@ def probability_drops(
         replaced = [word[:j] + other + word[j + 1 :] for other in others]
         drops.append(p - probabilities(replaced).mean(0))
     return p, torch.stack(drops, dim=-1)
+
+
+def token_drops(
+    probabilities: Callable[[Int[Tensor, "batch source"]], Float[Tensor, "batch n"]],
+    source: Int[Tensor, " source"],
+    others: Sequence[int],
+    tries: int = 20,
+) -> Float[Tensor, "n source"]:
+    """Return how far the probabilities fall on average when a source token is replaced.
+
+    Each token has the same `tries` replacements, drawn from `others` by a fixed seed.
+    """
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.tensor(others)[torch.randint(len(others), (tries,), generator=generator)]
+    [p], drops = probabilities(source[None]), []
+    for j in range(len(source)):
+        replaced = source.repeat(tries, 1)
+        replaced[:, j] = drawn
+        drops.append(p - probabilities(replaced).mean(0))
+    return torch.stack(drops, dim=-1)
