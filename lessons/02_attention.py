@@ -41,8 +41,9 @@ pictures.course_map()
 pictures.one_step()
 
 # %% [markdown]
-# Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. To see what scores, weights and averages do, take the decoder away for a moment.
-#
+# Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. To see what this does, take the decoder away for a moment.
+
+# %% [markdown]
 # ## A table that answers softly
 #
 # A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours. Each value is a colour, as its amounts of red, green and blue; each key is the same vector scaled to norm 1. Our query is *orange*, which the table does not have.
@@ -475,5 +476,6 @@ for gender, listed in nouns.items():
 # ## Next, and further reading
 #
 # The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own. Beside this lesson there are explorations: [other scores](explorations/02_scores.ipynb), [two decoders](explorations/02_decoders.ipynb), [attention as kernel regression](explorations/02_kernel_regression.ipynb), and [what breaks it](explorations/02_break_it.ipynb).
-#
+
+# %% [markdown]
 # Bahdanau et al. 2015 (attention, alignments); Luong et al. 2015 (dot and bilinear scores); Cho et al. 2014 (the encoder-decoder); Jain & Wallace 2019 and Wiegreffe & Pinter 2019 (what weights explain); the CMU Pronouncing Dictionary. Titles and links: docs/REFERENCES.md. Lectures L1 to L4 (lesson 00).
