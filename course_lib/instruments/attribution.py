@@ -1,7 +1,8 @@
-"""What a model's answer depends on, measured by changing its input (lesson 02)."""
+"""What a model's answer depends on, measured by changing its input or a unit (lessons 02, 05)."""
 
 import string
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -55,3 +56,20 @@ def token_drops(
         replaced[:, j] = drawn
         drops.append(p - probabilities(replaced).mean(0))
     return torch.stack(drops, dim=-1)
+
+
+@torch.no_grad()
+def read_units(
+    model: Any, block: int, text: str, units: Callable[[Float[Tensor, "n d_ff"]], object]
+) -> Float[Tensor, " vocab"]:
+    """Let SmolLM2 read a text; return the logits of the token that follows it.
+
+    `units` is called with what the hidden units of one block's network hold for each token, and
+    may change it in place.
+    """
+    network = model.blocks[block].feed_forward.sublayer
+    hook = network.w_2.register_forward_pre_hook(lambda _, given: units(given[0]))
+    try:
+        return model(torch.tensor(model.tokenizer.encode(text).ids))[-1]
+    finally:
+        hook.remove()

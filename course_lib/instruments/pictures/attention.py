@@ -104,7 +104,7 @@ def temperatures(query: str, names: Sequence[str], answer: Answer) -> None:
         weights, colour = answer(temperature)
         _bars(top, f"τ = {temperature:g}", names, weights)
         _swatch(bottom, "", _clamped(colour))
-        most = weights.argmax().item()
+        most = int(weights.argmax())
         said.append(f"{temperature:g}: {names[most]} {weights[most]:.2f}, {_hex(colour)}")
     rows[0][1].set(ylabel="weight")
     rows[1][1].set_ylabel("answer", rotation=0, ha="right", va="center")
@@ -168,8 +168,9 @@ def _bars(ax: Any, name: str, names: Sequence[str], weights: Tensor) -> None:
     ax.set_title(name, size="small")
 
 
-def _clamped(colour: Tensor) -> list[float]:
-    return colour.clamp(0, 1).tolist()
+def _clamped(colour: Tensor) -> tuple[float, float, float]:
+    red, green, blue = colour.clamp(0, 1).tolist()
+    return red, green, blue
 
 
 def _hex(colour: Tensor) -> str:
