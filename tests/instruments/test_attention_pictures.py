@@ -86,6 +86,13 @@ def test_the_nearest_colour_is_named():
     assert pictures.nearest(torch.tensor([0.5, 0.5, 0.5]), ["red", "grey"]) == "grey"
 
 
+def test_what_was_not_written_is_not_framed(displayed):
+    drawn = displayed(
+        lambda: pictures.looks_and_uses("V", *torch.ones(2, 1, 2), ["V"], ["p", "h"], [("F", "h")])
+    )
+    assert "Framed" not in drawn["text/plain"]
+
+
 def test_a_token_that_counts_drops_and_no_other():
     def probabilities(sources):
         return torch.stack([(sources[:, 1] == 7).float(), torch.ones(len(sources))], dim=-1)

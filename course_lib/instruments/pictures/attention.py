@@ -273,6 +273,8 @@ def looks_and_uses(
     names = ["where it looks: the weights", "what it uses: the drop in probability"]
     figure, panels = plots.panels(title, names, size=(9.6, 3.9))
     slanted = {"rotation": 45, "ha": "right"} if max(map(len, read)) > 1 else {}
+    # a model that has hardly learned may not write what is marked
+    marked = [(row, column) for row, column in marked if row in written and column in read]
     cells = [(written.index(row), read.index(column)) for row, column in marked]
     for ax, shown in zip(panels, (weights, drops), strict=True):
         image = ax.imshow(shown.clamp(0, 1).numpy(), vmin=0, vmax=1, aspect="auto")
