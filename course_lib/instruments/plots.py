@@ -95,7 +95,7 @@ def heat_map(
 
     What is masked is NaN, and is hatched.
     """
-    image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
+    image = ax.imshow(weights.detach().numpy(), vmin=0, vmax=1, aspect="auto")
     ax.patch.set(facecolor=CARD, edgecolor="0.7", hatch="///")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)

@@ -121,7 +121,7 @@ for depth in (1, 2):
 # %% [markdown]
 # ## It depends on the first weights
 #
-# In a deep stack of attention and networks the tokens collapse where mask and positions are missing (lesson 05), as they are here. Dong et al. 2021 write in their abstract that skip connections and MLPs (our networks) "stop the output from degeneration", and in their introduction that "MLPs can slow down the convergence by increasing their Lipschitz constant". In lesson 05 networks did not. So let us vary the size of the weights: a gain on $W_1$ of each network; as a control, the same gain on $W_V$ of attention without networks.
+# In a deep stack of attention and networks the tokens become alike where mask and positions are missing, as they are here: **rank collapse**. Dong et al. 2021 write in their abstract that skip connections and MLPs (our networks) "stop the output from degeneration", and in their introduction that "MLPs can slow down the convergence by increasing their Lipschitz constant". So let us vary the size of the weights: a gain on $W_1$ of each network; as a control, the same gain on $W_V$ of attention without networks.
 
 # %% [markdown]
 # With our first weights (gain 1) a network's output has about $1/\sqrt2$ of its input's norm: the ReLU removes half of the squared norm. So the next scores are smaller, the softmax flatter, the average more even. **At which gain should a network keep the norm?**
@@ -190,6 +190,6 @@ assert all(values == sorted(values) for values in (swept[True][:5], swept[False]
 assert all(network < alone for network, alone in zip(swept[True][:5], swept[False][:5]))
 
 # %% [markdown]
-# So the paper is right about large weights, and lesson 05 about small ones. But a gain does as much without a network: with zero biases it changes only the next layer's scores, and attention alone keeps the larger spread at each gain up to 3. (At 4 the two cross; we do not know why.) And as lesson 05 shows, a stack of attention that starts with a gain of 2 collapses again in training. What is missing is the residual connection: lesson 07.
+# So networks slow the collapse down where their weights are large. But a gain does as much without a network: with zero biases it changes only the next layer's scores, and attention alone keeps the larger spread at each gain up to 3. (At 4 the two cross; we do not know why.) And in training a stack of attention that starts with a gain of 2 collapses again (`research/results/two_cures.json`: all nine runs). What is missing is the residual connection: lesson 07.
 #
 # Dong et al. 2021 (rank collapse); Haviv et al. 2022 (models without positions).
