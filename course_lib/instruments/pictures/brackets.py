@@ -91,11 +91,12 @@ def recall(heads: Mapping[str, tuple[int, Sequence[float]]], chance: float) -> N
         colour = BLUE if name.startswith("linear") else ORANGE if name == "exact" else GREEN
         mean = sum(shares) / len(shares)
         # Linformer and the window are side by side
-        shift = -14 if name.startswith("window") else -3
+        place, side = ((-7, -3), "right") if name.startswith("Linformer") else ((7, -3), "left")
         ax.plot([kept] * len(shares), shares, "o", color=colour, markersize=4)
         ax.annotate(
-            name, (kept, mean), (7, shift), textcoords="offset points", color=colour, size="small"
-        )
+            name, (kept, mean), place, textcoords="offset points", color=colour, size="small",
+            ha=side,
+        )  # fmt: skip
         said.append(f"{name}: {kept:,} numbers, {mean:.2f}")
     ax.axhline(chance, color="0.6", linestyle=":", linewidth=1)
     ax.text(210, chance + 0.02, "chance", color="0.4", size="small")
@@ -164,13 +165,14 @@ def choices(title: str, losses: Mapping[str, Mapping[int, float]], full: float) 
     )
     said = []
     for (name, by_blocks), colour in zip(losses.items(), (ORANGE, BLUE), strict=False):
-        ax.plot(*zip(*by_blocks.items(), strict=True), "o-", color=colour, label=name)
+        ax.plot(*zip(*by_blocks.items(), strict=True), "o-", color=colour)
+        first = next(iter(by_blocks.items()))
+        ax.annotate(name, first, (4, -14), textcoords="offset points", color=colour, size="small")
         said.append(f"{name}: " + ", ".join(f"{x:.1f} with {n}" for n, x in by_blocks.items()))
     ax.axhline(full, color="0.4", linestyle=":", linewidth=1.2)
     least = min(min(by_blocks) for by_blocks in losses.values())
     ax.text(least, full - 0.6, "all blocks", color="0.4", size="small")
     ax.set(ylim=(0, None))
-    ax.legend(fontsize=8, loc="center right")
     plots.show(
         figure,
         f"Loss of SmolLM2 on the second copy of a list by the blocks that a row sees. "
