@@ -425,9 +425,9 @@ for layers, where, heads in (
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads. One mixture dilutes what each of them finds. One head's places serve one purpose: in layer 17 the list needs no other. But with one look in every layer, the model can neither repeat the list nor read.
+# That is why a token looks in several heads. One mixture dilutes what each of them finds. One head's places serve one purpose: in layer 17 the list needs no other. With one look in every layer, the model can neither repeat the list nor read.
 #
-# This model was *trained* with nine heads. One that is trained with a single head finds other ways: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand, and trains a model that grows it.
+# This model was *trained* with nine heads. One that is trained with a single head finds other ways: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 
 # %% [markdown]
 # ## What to remember
