@@ -172,8 +172,8 @@ def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
         image = ax.imshow(shown, norm=PowerNorm(0.5, 0, 1))
         ax.plot([1, length - 1], [0, length - 2], ":", color=ORANGE, linewidth=1.2)
         ticks = range(0, length, 8)
-        ax.set_xticks(ticks, [1 + i for i in ticks])
-        ax.set_yticks(ticks, [1 + i for i in ticks])
+        for set_ticks in (ax.set_xticks, ax.set_yticks):
+            set_ticks(ticks, [str(1 + i) for i in ticks])
         ax.set(xlabel="key: first copy")
     figure.colorbar(image, ax=panels, label="weight")
     panels[0].set(ylabel="query: second copy")
@@ -197,7 +197,7 @@ def nine_heads(words: Sequence[str], weights: Tensor) -> None:
     rows = [f"head {i}" for i in range(1, 1 + len(weights))]
     plots.heat_map(ax, torch.cat([weights, weights.mean(0, keepdim=True)]), [*rows, "mean"], words)
     ax.axhline(len(weights) - 0.5, color="white", linewidth=3)
-    most = [(words[row.argmax()], row.max()) for row in weights]
+    most = [(words[int(row.argmax())], row.max().item()) for row in weights]
     said = [f"{row} {word} {weight:.2f}" for row, (word, weight) in zip(rows, most, strict=True)]
     plots.show(
         figure,
