@@ -5,7 +5,7 @@
 #
 # "The critics praised the writers" and "the writers praised the critics" have the same words and different news. **How can a model that sees all tokens at once know their order?**
 #
-# At the end you can derive the answer that today's language models give, a rotation, and you have trained a model on your own. You also know why such a model breaks down on a text that is longer than those it was trained on, and how that is mended.
+# At the end you can derive the answer that today's language models give, a rotation, and you have trained a model on your own. You also know why such a model breaks down on a text that is longer than those it was trained on, and how to fix it.
 
 # %%
 import torch
@@ -126,7 +126,7 @@ reveal(guess, "always" if falling.all() else "not always")
 print(f"position 4 with 7: {similarity[4, 7]:.1f}, with 17: {similarity[4, 17]:.1f}")
 
 # %% [markdown]
-# "Pos 4 is 'closer' to pos 7 than pos 17", says L3 (lesson 00 lists the lectures), and is right. But the fall is not steady: a sum of cosines wavers on its way down. It is also the same on both sides. To prefer one of them, a model needs $W_Q$ and $W_K$.
+# One of the lectures, L3 (lesson 00 lists them), says that "Pos 4 is 'closer' to pos 7 than pos 17". That is right, but the fall is not steady: a sum of cosines wavers on its way down. It is also the same on both sides. To prefer one of them, a model needs $W_Q$ and $W_K$.
 
 # %% [markdown]
 # ## A shift is a rotation
@@ -152,7 +152,21 @@ queries = waves @ shift_matrix(-1, 64)
 print("positions 5 to 9 score highest with", dot_scores(queries, waves).argmax(-1)[5:10].tolist())
 
 # %% [markdown]
-# Put your matrix $M_{-1}$ in the place of $W_Q$, and each position but the first has its highest score at its left neighbour, at any length. One matrix is one relation that holds everywhere. The exploration on induction heads (lesson 07) builds a head with it.
+# With your matrix $M_{-1}$ in between, each wave but the first scores highest with its left neighbour, at any length. In a layer, though, the input is $x_i+p_i$, and the score has four terms. With $W=W_QW_K^T$,
+#
+# $$(x_i+p_i)\,W\,(x_j+p_j)^T=\underbrace{x_iWx_j^T}_{\text{token, token}}+\underbrace{x_iWp_j^T}_{\text{token, position}}+\underbrace{p_iWx_j^T}_{\text{position, token}}+\underbrace{p_iWp_j^T}_{\text{position, position}}$$
+#
+# The last one alone is what we looked at. Add random tokens, of entries with variance 1, and let $W=M_{-1}$ again:
+
+# %% tags=["nbval-check-output"]
+tokens = torch.randn(101, 64, generator=torch.Generator().manual_seed(0))
+for name, inputs in {"waves alone": waves, "tokens + waves": tokens + waves}.items():
+    best = dot_scores(inputs @ shift_matrix(-1, 64), inputs).argmax(-1)
+    found = (best[1:] == torch.arange(100)).float().mean()
+    print(f"{name:14} {found:4.0%} score highest with their left neighbour")
+
+# %% [markdown]
+# Each token looks at itself: the first term wins. A way out is a score with the wanted terms alone.
 
 # %% [markdown]
 # ## Or learn the vectors
@@ -168,11 +182,12 @@ needs("minilm")
 from course_lib.pretrained import minilm
 
 learned = minilm.load().positions.table.detach()[1:]  # row 0 always has the same token, [CLS]
-learned = learned - learned.mean(0)
-pictures.similar_positions({"your waves": waves, "MiniLM's table": learned})
+random = torch.randn(learned.shape, generator=torch.Generator().manual_seed(0))
+tables = {"your waves": sinusoidal(511, 64), "MiniLM's table": learned, "a random table": random}
+pictures.similar_positions({name: table - table.mean(0) for name, table in tables.items()})
 
 # %% [markdown]
-# No formula gave MiniLM these rows. Training has found by itself that neighbours should be alike, and its table has stripes, as waves have.
+# Each table is centred (minus its mean row). No formula gave MiniLM its rows, and before training such a table is random, as on the right. Training has found that neighbours should be alike, and its table has stripes, as waves have.
 
 # %%
 needs()
@@ -185,14 +200,14 @@ needs()
 # Let $f(q,i)$ be the query at position $i$, and $f(k,j)$ a key. Let $f$ be linear, $f(q,i)=q\,R_i$ with a matrix $R_i$, and $R_0=I$. Ask for two things, for all $q$ and $k$: **norms stay**, and **the score depends on $i-j$ alone**.
 
 # %% [markdown]
-# The first says $R_iR_i^T=I$: no stretching (so does the second, if $R_0=I$). The second says that $(qR_i)\cdot(kR_j)=q\,R_iR_j^T\,k^T$ is the same for all pairs with the same $i-j$. Move both one step back from $(i+1, 1)$ to $(i, 0)$:
+# The first says $R_iR_i^T=I$: no stretching. (It follows from the second with $i=j$; we state it because it names the matrices.) The second says that $(qR_i)\cdot(kR_j)=q\,R_iR_j^T\,k^T$ is the same for all pairs with the same $i-j$. Move both one step back from $(i+1, 1)$ to $(i, 0)$:
 #
 # $$R_{i+1}R_1^T=R_iR_0^T=R_i\quad\Rightarrow\quad R_{i+1}=R_i\,R_1\quad\Rightarrow\quad R_i=R_1^{\,i}$$
 #
 # One step is one fixed matrix, repeated.
 
 # %% [markdown]
-# And every matrix that keeps norms is, in a suitable basis, a set of rotations of planes (or a reflection, which we leave out). $W_Q$ and $W_K$ are learned and can turn to that basis. So up to the choice of the angles nothing is free: *pairs of columns turn by an angle proportional to the position*. These are the hands of the clock again. This is **rotary position embedding** (RoPE, Su et al. 2021). Its angles are those of the waves:
+# Every matrix that keeps norms is, in a suitable basis, a set of rotations of planes (or a reflection, which we leave out). $W_Q$ and $W_K$ are learned and can turn to that basis. So up to the choice of the angles nothing is free: *pairs of columns turn by an angle proportional to the position*. These are the hands of the clock again. This is **rotary position embedding** (RoPE, Su et al. 2021). Its angles are those of the waves:
 #
 # $$R_i=\begin{pmatrix}\cos\theta_ci&\sin\theta_ci\\-\sin\theta_ci&\cos\theta_ci\end{pmatrix}\text{ for each pair}\qquad(q_iR_i)\cdot(k_jR_j)=q_i\,R_{i-j}\,k_j^T$$
 
@@ -200,7 +215,7 @@ needs()
 pictures.clocks()
 
 # %% [markdown]
-# Values are not turned. Which columns form a pair is free: Su et al. take neighbours, $2c$ and $2c+1$; your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
+# Of the four terms, one is left: two tokens and their distance. ($M_k$ has its signs the other way round, since its pairs are sine and cosine; these are cosine and sine.) Values are not turned. Which columns form a pair is free: Su et al. take neighbours, $2c$ and $2c+1$; your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
 #
 # $$\begin{aligned}x'_c&=x_c\cos\theta_ci-x_{c+d/2}\sin\theta_ci\\x'_{c+d/2}&=x_c\sin\theta_ci+x_{c+d/2}\cos\theta_ci\end{aligned}\qquad\theta_c=\text{base}^{-2c/d}$$
 
@@ -280,7 +295,7 @@ budget = {"steps": 600, "learning_rate": 0.01, "seconds": 30}
 history = training.train(model, batches, position_models.next_token_loss, **budget)
 
 # %% [markdown]
-# Let it write, and draw each character after all those before it. A bar marks the 32nd. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text behind the bar: does it go on as before, or break down?**
+# Let it write, and draw each character after all those before it. A bar marks the 32nd. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text after the bar: does it go on as before, or break down?**
 
 # %%
 guess = None  # "goes on" or "breaks down"
@@ -307,7 +322,7 @@ print(written())
 #
 # ## Distances that it has never seen
 #
-# Two things are new behind the bar. There are more keys than ever before, and they are farther away. Change one of the two: keep every key, and never show the model a distance that training did not have. All distances above 31 are read as 31.
+# Two things are new after the bar. There are more keys than ever before, and they are farther away. Change one of the two: keep every key, and never show the model a distance that training did not have. All distances above 31 are read as 31.
 #
 # $$s_{ij}=q_i\,R_{\min(i-j,\,31)}\,k_j^T$$
 
@@ -335,78 +350,55 @@ training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came,
 # %% [markdown]
 # **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: three more runs.)
 #
-# But look at the third line. A level line looks like success; yet with the last 32 characters alone the model does as well or better. It survives the long text without any need of it.
+# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Such a model reads 256 characters at a level loss, without any clamp. So neither the number of keys nor the length of the text does the harm.
 
 # %% [markdown]
-# <details><summary>How we know</summary>
+# But with the last 32 characters alone, the third line, the model does as well or better. It survives the long text, and makes no use of it.
 #
-# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Such a model reads 256 characters at a level loss, without any clamp. So neither the number of keys nor the length of the text does the harm.
+# <details><summary>Other answers, and a claim of L1</summary>
 #
-# [RESULTS.md](../docs/RESULTS.md) has all runs, and other answers: Shaw's vectors have a limit of their own, and hold; waves fail. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of them, and two lines later: "the extrapolation doesn't really work!"
+# Shaw's vectors have a limit of their own, and hold; waves fail. [RESULTS.md](../docs/RESULTS.md) has all runs. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of waves, and two lines later: "the extrapolation doesn't really work!"
 # </details>
 
 # %% [markdown]
 # ## What is done in practice
 #
-# A clamp has a price: all that is far is equally far. Of two tokens far back, a layer cannot tell any more which came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another. In practice one does two things.
+# A clamp has a price: all that is far is equally far. A layer can no longer tell which of two distant tokens came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another.
 #
-# **Change the angles.** Behind $L$ tokens the slow hands (pairs of columns with a low *frequency* $\theta_c$) point where they never pointed in training.
+# Beyond $L$ tokens it is the slow hands (pairs of columns with a low *frequency* $\theta_c$) that point where they never pointed in training. So the angles are changed, and the model is trained a little on texts of the new length $L'=sL$:
+#
+# | | what is changed |
+# |:-|:-|
+# | a larger base from the start (Llama 3, 2024: 500,000) | all hands but the first are slower; it is the argument `base` of your function |
+# | position interpolation (Chen et al. 2023) | all positions are divided by $s$; the fast hands turn too slowly then |
+# | NTK-by-parts (in YaRN, Peng et al. 2024) | $\theta_c\to\theta_c/s$, only where a turn takes more than $L$ tokens |
+# | Llama 3.1 (2024) | hands that complete no turn in 8,192 tokens: 8 times as slow |
+# | gpt-oss (2025) | hands that complete no turn in 4,096 tokens: 32 times as slow |
+# | Gemma 4 (2026), in layers that see the whole text | the slowest three quarters: not rotated at all |
 
 # %% [markdown]
-# **Position interpolation** (Chen et al. 2023) divides all positions by $s=L'/L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024) slows only the hands that did not complete a turn within $L$:
-#
-# $$\theta_c\to\frac{\theta_c}{s}\quad\text{if}\quad\frac{2\pi}{\theta_c}>L$$
-#
-# **Train a little**, on long texts. Here are both, with your function.
-
-
-# %% tags=["training"]
-def slowed(x, positions):
-    wavelengths = 2 * torch.pi * 10000 ** (torch.arange(0, x.shape[-1], 2) / x.shape[-1])
-    slow = (wavelengths > 32).repeat(2)
-    return torch.where(slow, rotary(x, positions / 8), rotary(x, positions))
-
-
-model.scheme.clamp, model.scheme.turn = None, slowed
-long = characters.batches(text, 256, 4, SEED)
-budget = {"steps": 50, "learning_rate": 0.003, "seconds": 30}
-history = training.train(model, long, position_models.next_token_loss, **budget)
-print(written())
-
-# %% [markdown]
-# It writes on, and its scores tell a distance of 100 from one of 200. Are both steps needed? Here is the loss of the last 32 characters: yours, and what either step does alone, in the three other runs.
-
-# %% tags=["training"]
-tuned = position_models.loss_by_window(model, texts)[-1].item()
-for way in ("as it was", "slowed", "as it was, 50 steps"):
-    print(f"{way:22}{sum(run[way][-1] for run in kept) / len(kept):.1f}")
-print(f"{'yours: both':22}{tuned:.1f}")
+# Does it pay in our small model? Slow the hands by parts, $s=8$, or train 50 steps on texts of 256 characters, or both. The loss of the last 32 characters, in the same three runs:
 
 # %% tags=["training", "hide-input"]
-claim = "slower hands and 50 steps on long texts take over 1 nat off the loss of the last window"
-came = round(plain - tuned, 2)
-training.expect(claim, came > 1, came, model)
+rows = ("as it was", "slowed", "as it was, 50 steps", "slowed, 50 steps", "clamped", "last 32")
+for name in rows:
+    print(f"{name:21}{sum(run[name][-1] for run in kept) / len(kept):.2f}")
+
+# %% [markdown]
+# Together they mend the model, but it comes out no better than with the clamp or the last 32 characters: to guess the next character, it gains nothing from far text. What a long context is worth shows only in a task that needs it.
 
 # %%
 needs()
 
 # %% [markdown]
-# Together they reach in fifty steps what neither reaches alone. At a higher learning rate the steps alone come within 0.1: training does most, and slower hands make it easier.
-#
-# So do open models, by their published code. None leaves its slow hands as they were:
-#
-# | | slow hands |
-# |:-|:-|
-# | Llama 3.1 (2024) | those that complete no turn in 8,192 tokens: 8 times as slow |
-# | gpt-oss (2025) | those that complete no turn in 4,096 tokens: 32 times as slow |
-# | Gemma 4 (2026), in layers that see the whole text | the slowest three quarters: they stand still |
-
-# %% [markdown]
 # ## Box: the first exponent
 #
-# > **Where the lectures disagree (D04 in docs/TOPICS.md).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right; no model minds, since the token vectors are learned in any order. Your code follows the paper.
+# <details><summary>Where the lectures disagree (D04 in docs/TOPICS.md)</summary>
+#
+# L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Your code follows the paper.
+# </details>
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "hide-input"]
 c = torch.arange(32.0)
 exponents = {"paper, L5": c / 32, "L1 to L4": (c + 1) / 32, "tensor2tensor": c / 31}
 for name, exponent in exponents.items():
@@ -423,6 +415,7 @@ for name, exponent in exponents.items():
 # | waves | $p_{i,2c}=\sin\theta_ci,\ p_{i,2c+1}=\cos\theta_ci,\ \theta_c=10000^{-2c/d}$ |
 # | their dot product | $p_i\cdot p_j=\sum_c\cos\theta_c(i-j)$ |
 # | a shift | $p_{i+k}=p_iM_k$, a rotation in each pair of columns |
+# | four terms | $(x_i+p_i)\,W\,(x_j+p_j)^T=x_iWx_j^T+x_iWp_j^T+p_iWx_j^T+p_iWp_j^T$ |
 # | rotary, asked for | $(qR_i)\cdot(kR_j)$ depends on $i-j$, norms stay $\Rightarrow R_i=R_1^{\,i}$ |
 # | rotary | $(q_iR_i)\cdot(k_jR_j)=q_iR_{i-j}k_j^T$ |
 # | clamped | $q_iR_{\min(i-j,\,L-1)}k_j^T$ |
@@ -453,12 +446,7 @@ for name, exponent in exponents.items():
 # Norms stay, and scores depend on the distance alone. Assumed: the position acts by a matrix, the same for queries and keys, with $R_0=I$, and without a reflection.
 # </details>
 #
-# <details><summary>5. Why does a model with Shaw's vectors, clipped at distance 8, hold on texts of any length?</summary>
-#
-# All distances beyond 8 share one vector, which training has seen. It never meets a new one.
-# </details>
-#
-# <details><summary>6. A paper shows that the loss of its scheme stays level from 2,048 to 16,384 tokens. What do you ask for?</summary>
+# <details><summary>5. A paper shows that the loss of its scheme stays level from 2,048 to 16,384 tokens. What do you ask for?</summary>
 #
 # The same model with its last 2,048 tokens alone, and a task that needs far text.
 # </details>

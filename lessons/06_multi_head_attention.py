@@ -18,7 +18,6 @@ from torch.nn import functional as F
 # %%
 from course_lib.data import needs, pointers
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.feed_forward import FeedForward
 from course_lib.instruments import drawings, pointer_models, results, training
 from course_lib.instruments.pictures import multi_head as pictures
 
@@ -29,7 +28,7 @@ SEED = 0  # another seed trains other models
 pictures.two_heads(**results.load("circuit")["figures"]["sentence"])
 
 # %% [markdown]
-# You will build the layer that holds such heads, and train it. Then you find the orange head with a score of your own, and switch the *blue* one off.
+# You will build the layer that holds such heads, and train it. Then you find the orange head with a score of your own, switch the *blue* one off, and at last let all nine heads of a layer look at the same places.
 
 # %%
 softmax = mine("attention/softmax")
@@ -40,7 +39,7 @@ causal_mask = mine("masks/causal")
 # %% [markdown]
 # ## One head, one mixture
 #
-# In lesson 03 each token wanted the number of one other token. Now let it want the numbers of *two*, in order. One head can look at both, but it hands over one mixture, and nobody can tell two numbers from their mean.
+# In lesson 03 each token wanted the number of one other token. Now let it want the numbers of *two*, in order. One head can look at both, but it hands over one mixture: 0.40 is the mean of 1.20 and −0.40, and of many other pairs.
 
 # %% tags=["hide-input"]
 pictures.mixtures()
@@ -82,7 +81,7 @@ print("reshape: ", q.reshape(3, 5, 4)[0].tolist())
 print("split:   ", split_heads(q, 3)[0].tolist())
 
 # %% [markdown]
-# Reshape gives head 1 all of token 1, and nothing of the last ones. It raises no error: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again:
+# Reshape gives head 1 all of token 1, most of token 2, and none of tokens 3 to 5. It raises no error: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again:
 
 
 # %%
@@ -101,8 +100,6 @@ def merge_heads(x):
 pictures.layer()
 
 # %% [markdown]
-# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, with $N$ tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter has $N$ in its shape. Its slide on one head gives the output as $N \times d$; the next one has it right, $N \times d_v$.
-#
 # In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The mask has no axis of heads, and the scores have one: where must an axis of size 1 go?
 
 # %%
@@ -114,9 +111,6 @@ check("multi_head/attention", MultiHeadAttention)
 # %%
 MultiHeadAttention = mine("multi_head/attention")
 
-# %% [markdown]
-# > **Where the lectures disagree (D08).** L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose. Rows with matrices on the right, or columns with matrices on the left: either works, a mixture does not. This course uses rows. Torch's `nn.Linear(12, 4)` keeps the transpose, 4 × 12, and multiplies by $W^T$.
-
 # %% tags=["hide-input"]
 drawings.transformer(
     {"self-attention", "masked self-attention", "cross-attention"},
@@ -127,6 +121,35 @@ drawings.transformer(
 # %% [markdown]
 # All three attention layers of the Transformer are yours now. They differ in where queries, keys and values come from, and in the mask.
 #
+# <details><summary>Two slips of lectures (D06, D08)</summary>
+#
+# L3 gives a head's matrices the shape $N \times d_k$, with $N$ tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter has $N$ in its shape. Its slide on one head gives the output as $N \times d$; the next one has it right, $N \times d_v$.
+#
+# L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose. Rows with matrices on the right, or columns with matrices on the left: either works, a mixture does not. This course uses rows. Torch's `nn.Linear(12, 4)` keeps the transpose, 4 × 12, and multiplies by $W^T$.
+# </details>
+
+# %% [markdown]
+# ### Scores that grow
+#
+# Each head divides its scores by $\sqrt{d_k}$. If the numbers in $q$ and $k$ are independent, with mean 0 and variance 1, then
+#
+# $$\mathrm{Var}(q \cdot k) = \sum_{c=1}^{d_k} \mathrm{Var}(q_c k_c) = d_k \qquad\Rightarrow\qquad \mathrm{Var}\!\left(\frac{q \cdot k}{\sqrt{d_k}}\right) = 1$$
+#
+# Without the division, softmax turns large scores into a choice before anything is learned. How much of its weight does a random query give to one of 16 random keys? ([Whether that hurts](explorations/06_initial_weights.ipynb) is an exploration.)
+#
+# <details><summary>A slip of a lecture (D10)</summary>
+#
+# L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
+# </details>
+
+# %%
+generator = torch.Generator().manual_seed(0)
+q, k = (torch.randn(500, n, 64, generator=generator) for n in (1, 16))
+scores = dot_scores(q, k)
+whole, divided = (softmax(x).amax(-1).mean().item() for x in (scores, scores / 64**0.5))
+print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, even {1 / 16:.2f}")
+
+# %% [markdown]
 # ## Your layer at work
 #
 # A token is three names, one-hot (its own and the two that it wants), and a number. Queries and keys see the names, values see the number, too. A linear readout behind your layer says both numbers. One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
@@ -139,7 +162,7 @@ one, two = (pointer_models.train_two_numbers(MultiHeadAttention, heads, SEED) fo
 names, tokens, wanted = pointers.several(2000, generator=torch.Generator().manual_seed(1))
 with torch.no_grad():
     answers = {"one head": one(names, tokens), "two heads": two(names, tokens)}
-shares = [1 - (y - wanted).square().mean().item() for y in answers.values()]
+shares = [1 - ((y - wanted).var() / wanted.var()).item() for y in answers.values()]
 for name, answer in {"wanted": wanted, **answers}.items():
     print(f"{name:10}", [round(x, 2) for x in answer[0, 0].tolist()])
 reveal(guess, tuple(round(share, 2) for share in shares))
@@ -158,7 +181,7 @@ pictures.line_and_cloud(wanted[:50], {name: answer[:50] for name, answer in answ
 # and a linear readout of one number $s$ is a line. Every line through a round cloud keeps half of its variance and loses half, however wide the head is.
 
 # %% [markdown]
-# In general, $h$ heads explain at most a share of $h / r$ of $r$ such numbers.
+# By the same argument, $h$ heads explain at most a share of $h / r$ of $r$ such numbers: independent ones, which all enter along one direction and are read by a linear readout.
 #
 # ## One line is wrong
 #
@@ -189,73 +212,14 @@ pair_weights = mine("multi_head/by_hand")
 
 # %%
 _, tokens, wanted = pointers.several(2000, generator=torch.Generator().manual_seed(1))
+# exactly 0 where scores are so large that softmax rounds them to a choice
 fetched = attend_in_heads(tokens, *pair_weights(5), heads=2)
 print(f"largest error: {(fetched - wanted).abs().max():.1e}")
 
 # %% [markdown]
-# ## Scores that grow
-#
-# One piece of the formula is still only stated: the division by $\sqrt{d_k}$. If the numbers in $q$ and $k$ are independent, with mean 0 and variance 1, then
-#
-# $$\mathrm{Var}(q \cdot k) = \sum_{c=1}^{d_k} \mathrm{Var}(q_c k_c) = d_k \qquad\Rightarrow\qquad \mathrm{Var}\!\left(\frac{q \cdot k}{\sqrt{d_k}}\right) = 1$$
-#
-# Without the division, wide heads have large scores, and softmax turns these into a choice before anything is learned. How much of its weight does a random query give to one of 16 random keys?
-
-# %%
-generator = torch.Generator().manual_seed(0)
-q, k = (torch.randn(500, n, 64, generator=generator) for n in (1, 16))
-scores = dot_scores(q, k)
-whole, divided = (softmax(x).amax(-1).mean().item() for x in (scores, scores / 64**0.5))
-print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, even {1 / 16:.2f}")
-
-# %% [markdown]
-# > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
-
-# %% [markdown]
-# ## In a whole block
-#
-# In a real block each layer's output is added to its input (the **residual connection**, lesson 07), and a feed-forward network follows. Here is one around your layer. Now each of 16 tokens must say the *letters* of two others.
-
-
-# %%
-class Block(nn.Module):
-    def __init__(self, heads, d_model=64):
-        super().__init__()
-        sizes = (16, 20, 16, 16)  # own name, letter, first and second wanted name
-        self.tables = nn.ModuleList(nn.Embedding(size, d_model) for size in sizes)
-        self.attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward = FeedForward(d_model, 4 * d_model)
-        self.readout = nn.Linear(d_model, 2 * 20)
-
-    def forward(self, tokens):
-        x = sum(table(column) for table, column in zip(self.tables, tokens.unbind(-1)))
-        x = x + self.attention(x, x, x)
-        x = x + self.feed_forward(x)
-        return self.readout(x).unflatten(-1, (2, 20))
-
-
-# %% tags=["training"]
-blocks = {n: pointer_models.train_two_letters(Block, n, SEED, seconds=60) for n in (1, 2)}
-tokens, wanted = pointers.two_letters(500, generator=torch.Generator().manual_seed(1))
-said = {n: block(tokens).argmax(-1) for n, block in blocks.items()}
-right = {n: (letters == wanted).float().mean().item() for n, letters in said.items()}
-for name, letters in {"wanted": wanted, **said}.items():
-    pairs = (chr(65 + i) + chr(65 + j) for i, j in letters[0].tolist())
-    print(f"{name!s:7}", *pairs, f"{right[name]:.0%} right" if name in right else "")
-
-# %% tags=["training", "hide-input"]
-claim = "one head says fewer than 0.7 of the letters rightly, two heads more than 0.95"
-training.expect(claim, right[1] < 0.7 and right[2] > 0.95, right, *blocks.values())
-
-# %% [markdown]
-# With two heads your block answers all tokens at once. With one it is right about half the time, and five times the steps do not help. Layer norms do: with them (lesson 07) one head gets there in these steps. So one head *can*, and two find it at once.
-#
-# In the paper's translation model eight heads beat one by 0.9 BLEU (Vaswani et al. 2017, table 3).
-
-# %% [markdown]
 # ## Heads of a real model
 #
-# What do heads do in a model that was trained on English? SmolLM2 has 30 layers of 9 heads. Give it what nobody can have learned: a list of random tokens. Then give it the same list again.
+# What do heads do in a model that was trained on English? SmolLM2 has 30 layers of 9 heads. Give it something that it cannot have memorized: a list of random tokens. Then give it the same list again.
 
 # %%
 needs("smollm2")
@@ -290,7 +254,7 @@ def read(tokens, changed=()):
 
 
 def loss_on_second(logits):
-    # nothing foretells where the second copy begins
+    # the start of the second copy cannot be predicted
     return F.cross_entropy(logits[26:-1], tokens[27:]).item()
 
 
@@ -336,7 +300,7 @@ for layer, head in found:
     print(f"layer {layer}, head {head}: {scores[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# There they are, in two neighbouring layers. The first one is the orange head.
+# There they are, in two neighbouring layers. The first one is the orange head: head 7 of layer 19, or 19.7 for short.
 #
 # ## How does it know?
 #
@@ -354,14 +318,14 @@ for layer, head in best(previous, 3):
     print(f"layer {layer}, head {head}: {previous[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# The best one is right below, in layer 17: the blue head. Now give it no weight at all, so that it returns 0, and leave the other heads alone. **What is the orange head's induction score then?**
+# The best one is right below, in layer 17: the blue head, 17.1. Now give it no weight at all, so that it returns 0, and leave the other heads alone. **What is the orange head's induction score then?**
 
 # %%
 guess = None  # a score, from 0 to 1
 
 # %% tags=["once"]
 left = {}
-for name, heads in {"nobody": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the five": found}.items():
+for name, heads in {"none": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the five": found}.items():
     after, logits = read(tokens, dict.fromkeys(heads, 0))
     scores = induction_score(after, tokens)
     left[name] = [round(scores[layer - 1, head - 1].item(), 2) for layer, head in found]
@@ -374,41 +338,96 @@ reveal(guess, left["17.1"][0])
 # Is it really the note? Then you can forge it. Let the blue head look *two* tokens back. **Where does the orange head look from A, now?**
 
 # %%
-guess = None  # at so many tokens behind the first A: 1 is B
+guess = None  # at so many tokens after the first A: 1 is B
 
 # %% tags=["once"]
 silent, _ = read(tokens, {(17, 1): 0})
 turned, logits = read(tokens, {(17, 1): torch.eye(len(tokens)).roll(2, dims=0).tril()})
 lines = [turned[18, 6].diagonal(further - 25)[4:].mean().item() for further in (1, 2, 3)]
-print("weight 1, 2, 3 tokens behind:", [round(x, 2) for x in lines])
+print("weight 1, 2, 3 tokens after:", [round(x, 2) for x in lines])
 reveal(guess, 1 + lines.index(max(lines)))
 
 # %% tags=["once", "hide-input"]
 pictures.steered(weights[18, 6], silent[18, 6], turned[18, 6])
+for back in (None, 1, 2):
+    forged = {} if back is None else {(17, 1): torch.eye(len(tokens)).roll(back, dims=0).tril()}
+    said = read(tokens, forged)[1].argmax(-1)
+    shares = [(said[26:-x] == tokens[26 + x :]).float().mean().item() for x in (1, 2)]
+    name = "untouched" if back is None else f"17.1 looks {back} back"
+    print(f"{name:18} B {shares[0]:4.0%}   the token after B {shares[1]:4.0%}")
 
 # %% [markdown]
-# The line moves by one token, and stays as bright: the orange head believes the note. After *A* the model no longer says *B*, but the token behind it:
-
-# %% tags=["once"]
-for name, further in {"B": 1, "the token behind B": 2}.items():
-    right = logits[26:-further].argmax(-1) == tokens[26 + further :]
-    print(f"after A it says {name}: {right.float().mean():.0%}")
+# The line moves by one token, and stays as bright: the orange head follows the forged note. So does what the model says after *A*. With 17.1 held at one token back it loses little; at two it never says *B* any more, and says the token after *B* about half as often as it said *B*.
 
 # %% [markdown]
 # Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists:
 
-# %% tags=["hide-input"]
+# %% tags=["once", "hide-input"]
 kept = results.load("circuit")["figures"]
 pictures.one_of_all(kept["runs"], kept["watched"])
+for heads in ([], [(1, 6), (2, 4)]):
+    without, _ = read(tokens, dict.fromkeys(heads, 0))
+    back = without[16, 0].diagonal(-1).mean()
+    print(f"silent: {heads!s:16} weight of 17.1 on the token before: {back:.2f}")
 
 # %% [markdown]
-# Two early heads take a third of the scores away.
+# Two early heads, 1.6 and 2.4, take a third of the scores away. The blue head hangs on them in its turn: without both of them it gives the token before much less weight.
+
+# %% [markdown]
+# ## Nine heads, or one mixture
+#
+# Now the question of this page. Here is what all nine heads of the orange head's layer look at, from one token of the sentence at the top:
+
+# %% tags=["once", "hide-input"]
+ids = model.tokenizer.encode("Mr and Mrs Dursley lived here. Mr and Mrs Dursley slept").ids
+words = ["start", *(model.tokenizer.decode([x]).strip() for x in ids)]
+sentence = torch.tensor([0, *ids])
+pictures.nine_heads(words[:12], read(sentence)[0][18, :, 11, :12])
+
+# %% [markdown]
+# Head 3 looks at the token before, head 7 at what followed the first *and*; most of the others rest on the first token. The last row is the mean of the nine. Give that mean to *all* heads of a layer: each keeps its values, but all look at the same places, in one mixture. **In layer 17, what becomes of the loss on the second copy? It was 1.6 nats, and 7.8 without head 17.1.**
+
+# %%
+guess = None  # nats
+
+
+# %% tags=["once"]
+def alike(tokens, layers, heads=range(1, 10)):
+    """Return the logits where all heads of some layers have the mean weights of `heads`."""
+    weights, _ = read(tokens)
+    mean = weights[:, [head - 1 for head in heads]].mean(1)
+    return read(tokens, {(i, head): mean[i - 1] for i in layers for head in range(1, 10)})[1]
+
+
+reveal(guess, loss_on_second(alike(tokens, [17])))
+
+# %% [markdown]
+# The eight others dilute what one has found. For comparison, let all nine look where 17.1 looks; then the same in every layer, and on a text without a list:
+
+# %% tags=["once", "hide-input"]
+text = "The old mill had been empty for years, but on Sunday the windows were open again. Anna put "
+text += "her bag on the table and asked her brother who had paid for the new roof."
+sentence = torch.tensor([0, *model.tokenizer.encode(text).ids])
+print(f"{'all nine heads look at':35} second copy   text")
+for layers, where, heads in (
+    ([], "as they do", [1]),
+    ([17], "mean of nine", range(1, 10)),
+    ([17], "places of head 1", [1]),
+    (range(1, 31), "mean of nine", range(1, 10)),
+    (range(1, 31), "places of head 1", [1]),
+):
+    second = loss_on_second(alike(tokens, layers, heads))
+    of_text = F.cross_entropy(alike(sentence, layers, heads)[:-1], sentence[1:])
+    name = {0: "in no layer", 1: "in layer 17"}.get(len(layers), "in all layers")
+    print(f"{name:14} {where:20} {second:13.1f} {of_text:6.1f}")
 
 # %%
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads. Each has a job, and a later layer builds on what an earlier one has found. [Two layers are enough](explorations/07_induction_heads.ipynb) for this circuit: an exploration of the next lesson sets it by hand, and trains a model that grows it.
+# That is why a token looks in several heads. One mixture dilutes what each of them finds. One head's places serve one purpose: in layer 17 the list needs no other. With one look in every layer, the model can neither repeat the list nor read.
+#
+# This model was *trained* with nine heads. One that is trained with a single head finds other ways: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 
 # %% [markdown]
 # ## What to remember
@@ -434,6 +453,16 @@ needs()
 #
 # The induction head's keys must hold what the previous-token head wrote. In one layer all heads read the same input, before any of them has written.
 # </details>
+#
+# <details><summary>3. n = 5, 12 columns, 3 heads, all counted from 0. Which entry of Z is in head 2, token 4, column 3?</summary>
+#
+# $Z_{4,\,2 \cdot 4 + 3} = Z_{4, 11}$.
+# </details>
+#
+# <details><summary>4. What could a layer not do without $W_O$?</summary>
+#
+# Head $i$ would always write into columns $i d_v$ to $(i + 1) d_v - 1$ of the output. $W_O$ lets each head write anywhere, and several heads into the same place.
+# </details>
 
 # %% [markdown]
 # ## In your own words
@@ -446,6 +475,6 @@ needs()
 # %% [markdown]
 # ## Next, and further reading
 #
-# Your block added each layer's output to its input. Lesson 07 explains why. Three explorations: [what heads cost](explorations/06_costs.ipynb), [how large scores are at the start](explorations/06_initial_weights.ipynb), and [whether a head can be left out](explorations/06_pruning.ipynb).
+# Lesson 07 adds each layer's output to its input, and explains why. Three explorations: [what heads cost](explorations/06_costs.ipynb), [how large scores are at the start](explorations/06_initial_weights.ipynb), and [whether a head can be left out](explorations/06_pruning.ipynb).
 #
 # Vaswani et al. 2017, sections 3.2.1 and 3.2.2, table 3; Elhage et al. 2021 and Olsson et al. 2022 (induction heads); Voita et al. 2019 and Clark et al. 2019 (heads with grammatical roles). Titles and links: docs/REFERENCES.md. Lectures L1 to L5: docs/TOPICS.md.

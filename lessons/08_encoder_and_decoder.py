@@ -36,17 +36,21 @@ pictures.course_map()
 pictures.blocks()
 
 # %% [markdown]
-# In pre-norm, no block norms the residual path. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. Today you train the order of 2017.
+# In pre-norm, no block norms the residual path. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. Today you train the order of 2017, two blocks a stack; `train` warms the learning rate up, which post-norm needs (lesson 07).
 #
 # $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
 
 # %%
+import copy
+from itertools import count
 from typing import Literal
 from course_lib.add_norm import Norm
 from course_lib.feed_forward import FeedForward
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
+from course_lib.multi_head import AsCrossAttention, AsSelfAttention
 from course_lib.verify.torch_stacks import torch_block
+from course_lib.xray import without_mask, xray
 
 layer_norm, PostNorm = mine("add_norm/layer_norm"), mine("add_norm/post_norm")
 PreNorm, MultiHeadAttention = mine("add_norm/pre_norm"), mine("multi_head/attention")
@@ -62,10 +66,7 @@ padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
 #
 # `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. The check copies our parameters into your block by name, so call the two parts `self.attention` and `self.feed_forward`.
 #
-# Two helpers are given. `AsSelfAttention` makes query, key and value from the same tokens. `residual` returns your `PostNorm` or your `PreNorm`, called as `PostNorm(sublayer, d_model, norm_layer)`.
-
-# %%
-# given: multi_head.AsSelfAttention
+# Two helpers are given. `AsSelfAttention(attention)` calls `attention(x, x, x, mask)`: query, key and value are made from the same tokens. `residual` returns your `PostNorm` or your `PreNorm`, called as `PostNorm(sublayer, d_model, norm_layer)`.
 
 # %%
 # given: transformer.residual
@@ -141,10 +142,7 @@ pictures.whole()
 #
 # $$\underset{m \times d_{model}}{s} = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad \underset{m \times d_{model}}{c} = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad \underset{m \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(c)$$
 #
-# Residual connection and norm act on $s$ only; $H$ goes in as it is. Two masks come in: `mask` for the target among itself, `memory_mask` for the padding of the source.
-
-# %%
-# given: multi_head.AsCrossAttention
+# `AsCrossAttention(attention)` calls `attention(x, memory, memory, mask)`. Residual connection and norm act on $s$ only; $H$ goes in as it is. Two masks come in: `mask` for the target among itself, `memory_mask` for the padding of the source.
 
 # %%
 # exercise: decoder/block
@@ -153,7 +151,7 @@ pictures.whole()
 check("decoder/block", DecoderBlock)
 
 # %% [markdown]
-# Hold your block against `nn.TransformerDecoderLayer`, then give it the same target with another source:
+# Compare your block with `nn.TransformerDecoderLayer`, then give it the same target with another source:
 
 # %%
 DecoderBlock = mine("decoder/block")
@@ -166,9 +164,12 @@ print(f"largest difference from PyTorch's block {(ours - theirs).abs().max():.0e
 print(f"another source changes the result by up to {changed:.1f}")
 
 # %% [markdown]
-# > **Where the lectures disagree (D15).** L1 calls both lengths T, and gives the score matrix of cross-attention the shape T × T. That is true only if source and target have equally many tokens. In general it is $m \times n$: a row for each target token, a column for each source token.
+# <details><summary>Two slips of lectures (D15, D16)</summary>
 #
-# > **Where the lectures disagree (D16).** L5 calls this sublayer "self-attention", with keys and values of the encoder. In *self*-attention all three come from the target, and no other source could have changed your block's result.
+# L1 calls both lengths T, and gives the score matrix of cross-attention the shape T × T. That is true only if source and target have equally many tokens. In general it is $m \times n$: a row for each target token, a column for each source token.
+#
+# L5 calls this sublayer "self-attention", with keys and values of the encoder. In *self*-attention all three come from the target, and no other source could have changed your block's result.
+# </details>
 
 # %% [markdown]
 # ## Two stacks, one model
@@ -217,7 +218,7 @@ print(f"{sum(p.numel() for p in model.parameters()):,} parameters; logits", tupl
 pictures.passes()
 
 # %% [markdown]
-# Only the last row of logits is used in writing, because only that position has seen everything written so far. The grey rows are the same as in the passes before: the causal mask hides from them what was appended. So one pass over a known target gives what $m$ passes would. Hold your model to it:
+# Only the last row of logits is used in writing, because only that position has seen everything written so far. The grey rows are the same as in the passes before: the causal mask hides from them what was appended. So one pass over a known target gives what $m$ passes would. Check that yours does:
 
 # %%
 read, memory = shift_right(target, START), model.encoder(source)  # the source is read once
@@ -242,10 +243,13 @@ greedy = mine("transformer/greedy")
 TOKENS = "abcdefghijklmnopqrstuvwxyz<>"  # < is start, > is stop
 
 
+def decode(tokens):
+    return "".join(TOKENS[token] for token in tokens)
+
+
 def write(model, text):
     source = torch.tensor([[TOKENS.index(letter) for letter in text.lower()]])
-    written = greedy(model, source, START, STOP, most=len(text))[0]
-    return "".join(TOKENS[token] for token in written)
+    return decode(greedy(model, source, START, STOP, most=len(text))[0])
 
 
 print("problems →", write(model, "problems"))
@@ -253,25 +257,52 @@ print("problems →", write(model, "problems"))
 # %% [markdown]
 # ## Find the bug: a loss that is too good
 #
-# Before any language, a task whose answer we know: eight different letters come in, and must be written in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion: what the model is asked is new to it.
-#
-# Somebody wrote the loss below and trained a sorter on it for 600 steps. The loss went to almost zero. Read the code for one minute. **What does this sorter write?**
+# Before any language, a task whose answer we know: eight different letters come in, and must be written in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion: almost every one that the model is asked to sort is new to it.
+
+
+# %% tags=["hide-input"]
+def different(batch, generator):
+    return torch.rand(batch, 26, generator=generator).argsort(-1)[:, :8]
+
+
+def examples(model, drafts):
+    generator = torch.Generator().manual_seed(SEED)
+    for step in count():
+        if step in (0, 20, 40, 60, 100, 200):
+            drafts[step] = write(model, "problems")
+        source = different(32, generator)
+        yield source, source.sort().values
+
+
+def train(model, loss, steps):
+    """Train a sorter, and show what it writes meanwhile."""
+    drafts, budget = {}, {"steps": steps, "seconds": 45, "learning_rate": 0.003}
+
+    def loss_of_batch(model, batch):
+        return loss(model, *batch, START)
+
+    history = training.train(model, examples(model, drafts), loss_of_batch, **budget)
+    for step, draft in drafts.items():
+        print(f"after {step:3} steps: {draft}")
+    print(f"at the end:      {write(model, 'problems')}, loss {history.losses[-1]:.3f}")
+
+
+# %% [markdown]
+# Somebody wrote the loss below. Leave it as it is, and read it for one minute: in the next cell it trains a copy of your model for 100 steps, and goes almost to zero. **What does that sorter write for *problems*?**
 
 # %%
 # exercise: transformer/mend_loss
 
 # %%
-guess = None  # in your own words
+guess = None  # eight letters
 
-# %% tags=["hide-input"]
-kept = results.load("sequences")["figures"]
-reveal(guess, "the same letter eight times")
-for run in kept["unshifted"]:
-    print(f"last loss {run['losses'][-1]:.4f} nats; right {run['right']:.1%};",
-          f"one letter eight times {run['one letter']:.1%}")  # fmt: skip
+# %% tags=["training"]
+spoiled = copy.deepcopy(model)
+train(spoiled, next_token_loss, steps=100)
+reveal(guess, write(spoiled, "problems"))
 
 # %% [markdown]
-# In training, each position but the first read the very letter that it had to predict, so the model learned to repeat what it reads. In writing it reads its own letters. Mend the line above, and check:
+# A loss near 0, and one letter eight times. In training, each position but the first read the very letter that it had to predict. So the model learned to find the first letter, and then to repeat what it reads; and in writing it reads its own letters. Mend the line, and check:
 
 # %%
 check("transformer/mend_loss", next_token_loss)
@@ -279,36 +310,11 @@ check("transformer/mend_loss", next_token_loss)
 # %% [markdown]
 # ## Train it
 #
-# Your blocks, your model, your loss, your loop. While it trains, it writes *problems* now and then, so that you can watch it learn.
-
-# %%
-next_token_loss = mine("transformer/mend_loss")
-
-
-def different(batch, generator):
-    return torch.rand(batch, 26, generator=generator).argsort(-1)[:, :8]
-
-
-def examples(model, drafts):
-    generator = torch.Generator().manual_seed(SEED)
-    for step in range(600):
-        if step in (0, 20, 40, 60, 100, 200):
-            drafts[step] = write(model, "problems")
-        source = different(32, generator)
-        yield source, source.sort().values
-
+# Your blocks, your model, your loss, your loop:
 
 # %% tags=["training"]
-drafts = {}
-training.train(
-    model,
-    examples(model, drafts),
-    lambda model, batch: next_token_loss(model, *batch, START),
-    **{"steps": 600, "seconds": 45, "learning_rate": 0.003},
-)
-for step, draft in drafts.items():
-    print(f"after {step:3} steps: {draft}")
-print("at the end:     ", write(model, "problems"))
+next_token_loss = mine("transformer/mend_loss")
+train(model, next_token_loss, steps=600)
 
 # %% tags=["training", "hide-input"]
 unseen = different(1000, torch.Generator().manual_seed(1000))
@@ -317,7 +323,7 @@ right = (written == unseen.sort().values).all(-1).float().mean().item()
 training.expect("over 0.97 of 1,000 new sequences are sorted", right > 0.97, right, model)
 
 # %% [markdown]
-# Nobody told it what an alphabet is. Now you: type any word of eight different letters, such as *keyboard*, *daughter* or *sunlight*.
+# It was never told the order of the alphabet, only shown sorted examples. Now you: type any word of eight different letters, such as *keyboard*, *daughter* or *sunlight*.
 
 # %% tags=["training"]
 TEXT = "keyboard"  # yours
@@ -331,14 +337,53 @@ word, read, rows = "problems", torch.tensor([[START]]), []
 source = torch.tensor([[TOKENS.index(letter) for letter in word]])
 for _ in word:
     likeliest = model(source, read).argmax(-1)
-    rows.append("".join(TOKENS[token] for token in likeliest[0]))
+    rows.append(decode(likeliest[0]))
     read = torch.cat([read, likeliest[:, -1:]], dim=-1)
 with record_weights(model.decoder.blocks[-1].cross_attention.sublayer.attention) as weights:
     model(source, read[:, :-1])
 pictures.at_work(word, rows, weights[0].mean(1)[0])
 
 # %% [markdown]
-# Left, each pass and its last row, the one that is used. Right, the cross-attention of the last block, averaged over heads, at that row: to write a letter, your decoder looks it up in the source.
+# Left, each pass and its last row, the one that is used. Right, the cross-attention of the last block, averaged over heads, at that row: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So take it away: at each pass, mask the very letter of the source that is due. **What does your model write for *problems*?**
+
+# %%
+guess = None  # eight letters
+
+
+# %%
+def predict_without(masked, source):
+    """Predict each letter of the sorted target while one letter of the source is masked."""
+    mask = source.unsqueeze(-2) != masked.unsqueeze(-1)
+    states = model.decoder(shift_right(source.sort().values, START), model.encoder(source), mask)
+    return model.output(states).argmax(-1)
+
+
+# %% tags=["training"]
+source = torch.tensor([[TOKENS.index(letter) for letter in "problems"]])
+target = source.sort().values
+print("due:", decode(target[0]))
+reveal(guess, decode(predict_without(target, source)[0]))
+
+# %% [markdown]
+# It leaves each letter out and writes the next one of the source. (The last letter has no next one.) The control is to mask a letter that is *not* due. On the 1,000 new sequences:
+
+# %% tags=["training", "hide-input"]
+target = unseen.sort().values
+due, other = (predict_without(x, unseen) for x in (target, target.roll(3, dims=-1)))
+written_due, written_other = ((x == target).float().mean().item() for x in (due, other))
+following = (due[:, :-1] == target[:, 1:]).float().mean().item()
+print(f"letter due masked: written {written_due:.0%}, the next one in its place {following:.0%}")
+print(f"another one masked: written {written_other:.0%}")
+claim = (
+    "masked, the letter due is written in under 0.1, the next one, if there is one, in over 0.9;"
+)
+claim += " with another one masked, the letter due is written in over 0.95"
+holds = written_due < 0.1 and following > 0.9 and written_other > 0.95
+came = [round(x, 3) for x in (written_due, following, written_other)]
+training.expect(claim, holds, came, model)
+
+# %% [markdown]
+# So the decoder does read each letter at its own place in the source.
 #
 # ## Where it breaks
 #
@@ -347,54 +392,45 @@ pictures.at_work(word, rows, weights[0].mean(1)[0])
 # %%
 guess = None  # eight letters
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 reveal(guess, write(model, "happened"))
 source = torch.randint(26, (1000, 8), generator=torch.Generator().manual_seed(1000))
-source = source[(source.sort().values.diff() == 0).any(-1)]  # a letter comes twice
+counts = F.one_hot(source, 28).sum(-2)
+one_pair = counts.square().sum(-1) == 10  # one letter twice, six letters once
+source, counts = source[one_pair], counts[one_pair]
 written = greedy(model, source, START, STOP, most=8)
-right = (written == source.sort().values).all(-1).float().mean().item()
-training.expect("of those with a repeat under 0.4 are sorted", right < 0.4, right, model)
+more = F.one_hot(written, 28).sum(-2) - counts  # of each letter than there should be
+right = (written == source.sort().values).all(-1)
+once, foreign = more[counts == 2] == -1, ((more > 0) & (counts == 0)).any(-1)
+print(f"{len(source)} random sequences with one pair of the same letter:")
+for what, rows in {
+    "sorted": right,
+    "the pair is there, another fault": ~once & ~right,
+    "one of the pair is missing, another letter is written again": once & ~foreign,
+    "one of the pair is missing, a letter is written that is not there": once & foreign,
+}.items():
+    print(f"{rows.float().mean():4.0%}  {what}")
+shares = [round(x.float().mean().item(), 3) for x in (right, once)]
+claim = "of those with one pair under 0.4 are sorted, and in over 0.6 the pair is written once"
+training.expect(claim, shares[0] < 0.4 and shares[1] > 0.6, shares, model)
 
 # %% [markdown]
-# Right would be *adeehnpp*. In training the next letter was always a *later* one in the alphabet, so at a repeated letter the sorter may go on to the next, and it has one letter too few for the end. Is that the architecture? Train the same model on sequences in which letters repeat:
+# Right would be *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the place that is left with something else. Is that the architecture? Train the same model on sequences in which letters repeat:
 
 # %% tags=["hide-input"]
+kept = results.load("sequences")["figures"]
 print("sequences with a repeat that are sorted, three seeds:")
 for trained_on, name in (("eight different letters", "sort"), ("any", "sort, letters repeat")):
     shares = [f"{run['repeating']:.0%}" for run in kept["runs"][name]]
     print(f"trained on {trained_on:23}", *shares)
 
 # %% [markdown]
-# It is the data. *Always a later letter* and *the smallest letter that is left* give the same answers on all that it was trained on, and nothing told it which of the two we meant.
-
-# %% [markdown]
-# ## Look inside your model
-#
-# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Here is your sorter, and beside it the same model with its masks left out. **Which tensor is the first one that differs, in which stack?** (Each attention computes queries, keys, values, weights, heads' output and a result.)
-
-# %%
-guess = None  # such as "encoder, queries of the first block"
-
-# %% tags=["hide-input"]
-from course_lib.xray import without_mask, xray
-
-names = [*TOKENS[:26], "start", "stop"]
-page = xray(model, "problems", words=names, beside=without_mask(model), columns=32)
-reveal(guess, next(stage for stage, share in page.changes.items() if share))
-pictures.changes(page.changes)
-
-# %% [markdown]
-# Queries, keys and values come before the mask is used, and the encoder has no mask to leave out. So the first difference is in the weights of the decoder's first self-attention. After them all differs but the keys and values of cross-attention: these come from the encoder.
-#
-# Below is the X-ray itself. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? (A script draws it. Where you see no page, as on GitHub, run the notebook.)
-
-# %%
-page
+# It is the data. No example had a letter twice, so training left open what to do with one. With such examples, the same architecture sorts them all.
 
 # %% [markdown]
 # ## Three families, three masks
 #
-# The encoder-decoder is one of three ways to use these blocks. Write source and target as one sequence of 4 and 4 tokens; then each family is one mask:
+# The encoder-decoder is one of three ways to use these blocks. Each family is one mask over 8 tokens; for the third, they are a source of 4 and a target of 4:
 
 # %% tags=["hide-input"]
 full, causal = torch.ones(8, 8).bool(), causal_mask(8)
@@ -417,13 +453,23 @@ pictures.families({"encoder only": full, "decoder only": causal, "encoder-decode
 # %% [markdown]
 # ## Your Transformer on one page
 #
-# `my_transformer` collects your passed answers since lesson 02 into one file, with the paper's section above each part. What you have not solved is the library's.
+# `my_transformer` collects your passed answers since lesson 02 into one file, with the paper's section above each part. Parts that you have not solved come from the library.
 
 # %%
+import re
+
 file = my_transformer()
+parts = re.findall(r"^# (.+)\n(?:@.+\n)?(?:class|def) (\w+)", file, re.MULTILINE)
+for section in sorted({section for section, _ in parts}):
+    print(f"{section:17}", *(name for where, name in parts if where == section))
 
 # %% [markdown]
-# Read it once beside section 3 of the paper. That is the whole architecture: PyTorch adds matrix products, gradients and Adam. The file ends with the task of this lesson, and needs no course: `python my_transformer.py` trains for 600 steps, and sorts.
+# Read it once beside section 3 of the paper. PyTorch adds matrix products, gradients and Adam. Left out are dropout and label smoothing (section 5.4), which only training uses. The file ends with the task of this lesson, and needs no course:
+#
+# ```
+# $ python my_transformer.py
+# 100.0% of 1000 unseen sequences of letters are sorted
+# ```
 
 # %% [markdown]
 # ## What to remember
@@ -437,6 +483,15 @@ file = my_transformer()
 # | greedy decoding, $m$ passes | $t_{i+1} = \arg\max_v \mathrm{logits}_{i+1,\,v}$, the last row |
 #
 # An encoder block with a causal mask is a language model's block. A decoder block of 2017 has cross-attention between the two sublayers.
+
+# %% [markdown]
+# ## Look inside your model
+#
+# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Beside your sorter is the same model with its masks left out. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? (A script draws it. Where you see no page, as on GitHub, run the notebook.)
+
+# %%
+names = [*TOKENS[:26], "start", "stop"]
+xray(model, "problems", words=names, beside=without_mask(model), columns=32)
 
 # %% [markdown]
 # ## Test yourself

@@ -36,6 +36,14 @@ def test_a_head_that_is_steered_is_told_by_its_weights(said):
     assert "a bright line of 0.80 is one token further" in said[0]
 
 
+# what matplotlib does with torch's tensors; in a kernel nobody sees it
+@pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
+def test_the_heads_of_a_layer_are_told_by_what_they_look_at_most(said):
+    pictures.nine_heads(["start", "b", "a"], torch.tensor([[0.1, 0.7, 0.2], [0.0, 0.0, 1.0]]))
+    assert "from the token a" in said[0]
+    assert "head 1 b 0.70; head 2 a 1.00." in said[0]
+
+
 def test_answers_on_a_line_are_told_by_their_distance(said):
     wanted = torch.randn(20, 5, 2)
     pictures.line_and_cloud(wanted, {"one": torch.zeros(20, 5, 2), "two": wanted})

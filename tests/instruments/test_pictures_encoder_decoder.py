@@ -40,18 +40,6 @@ def test_one_letter_of_each_pass_is_lit_and_what_it_looks_at_is_said(shown):
     assert drawn.count(ROLES["value"].lower()) == len(ROWS)
 
 
-def test_the_first_tensor_that_has_changed_is_named_and_each_changed_one_is_orange(shown):
-    orange = encoder_decoder.CHANGED.lower()
-    shares = {"encoder/0/attention/keys": 0.0, "decoder/0/attention/weights": 0.5}
-    said, drawn = shown(lambda: encoder_decoder.changes(shares))
-    assert said.startswith("Of 2 tensors of the model 1 have changed.")
-    assert said.endswith("decoder, 0, attention, weights.")
-    assert orange in drawn
-    same, drawn = shown(lambda: encoder_decoder.changes(dict.fromkeys(shares, 0.0)))
-    assert same.endswith("The first of them: none.")
-    assert orange not in drawn
-
-
 # what matplotlib does with torch's tensors; in a kernel nobody sees it
 @pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
 def test_what_a_notebook_moves_has_the_model_s_own_rows_and_weights(monkeypatch):

@@ -1,4 +1,4 @@
-"""What lesson 06 says of heads in a block holds in every run."""
+"""What the experiment on heads in a block finds, beside lesson 06, holds in every run."""
 
 from course_lib.instruments import results
 

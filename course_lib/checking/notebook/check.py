@@ -211,7 +211,8 @@ def my_transformer() -> str:
     """Return the learner's Transformer as one file that runs alone, and write it beside them.
 
     What has not passed is the library's; it is printed how many parts are their own. A notebook
-    shows the file, unless none is: what nobody has solved yet is no reading for them.
+    shows the file, unless a workspace has none of them yet: what nobody has solved there is no
+    reading for them. Where there is no workspace, as on a published page, it is folded.
     """
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
@@ -222,9 +223,10 @@ def my_transformer() -> str:
         name = _write_page(workspace, page).name
         print(f"written to {name}: run it with `python {name}`")
     else:
-        print(f"not written: {Path.cwd().name} is no workspace")
-    if own and (shell := cells.notebook()):
-        told = f"<details open><summary>{name}</summary><pre>{escape(page)}</pre></details>"
+        print("your own answers, and the file beside them, need a workspace (`course learn`)")
+    if (own or not workspace) and (shell := cells.notebook()):
+        start = "<details open>" if own else "<details>"
+        told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
         shell.display_pub.publish({"text/html": told, "text/plain": f"<{name}>"})
     return page
 

@@ -25,8 +25,6 @@ PART_ROLES: dict[str, Role] = {
 POST = (*drawings.ENCODER,)
 PRE = ("norm", "self-attention", "add", "norm", "feed-forward", "add")
 BELOW = ("embedding", "add positions")
-# two stages of an X-ray that differ, and how much, are in different colours
-CHANGED, SAME = plots.COLOURS[1], "#BFBFBF"
 
 
 def course_map() -> None:
@@ -201,11 +199,12 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
 
 
 def families(masks: Mapping[str, Tensor]) -> None:
-    """Show what a token may see in each family of models: source and target in one sequence."""
+    """Show what a token may see in each family of models; the third has source and target."""
     title = "Everything, the past, or both: what a token (row) may see (column)"
     figure, panels = plots.panels(title, list(masks), size=(9, 3.3))
-    tokens = [f"${side}_{i}$" for side in "st" for i in range(1, 5)]
-    for ax, mask in zip(panels, masks.values(), strict=True):
+    text = [f"$x_{i}$" for i in range(1, 9)]
+    pair = [f"${side}_{i}$" for side in "st" for i in range(1, 5)]
+    for ax, mask, tokens in zip(panels, masks.values(), (text, text, pair), strict=True):
         colours = ListedColormap([plots.COLOURS[0]])
         ax.imshow(mask.float().masked_fill(~mask, torch.nan), cmap=colours)
         _cells(ax, tokens)
@@ -213,10 +212,10 @@ def families(masks: Mapping[str, Tensor]) -> None:
     panels[2].axvline(3.5, color=plots.COLOURS[1])
     plots.show(
         figure,
-        "Three 8 by 8 masks over source tokens s1 to s4 and target tokens t1 to t4. Encoder only: "
-        "all 64 cells are open. Decoder only: the 36 cells on and below the diagonal. "
-        "Encoder-decoder: sources see all sources, targets see all sources and the targets up to "
-        "themselves, 42 cells.",
+        "Three 8 by 8 masks, the first two over one text, x1 to x8. Encoder only: all 64 cells are "
+        "open. Decoder only: the 36 cells on and below the diagonal. Encoder-decoder, over source "
+        "tokens s1 to s4 and target tokens t1 to t4: sources see all sources, targets see all "
+        "sources and the targets up to themselves, 42 cells.",
     )
 
 
@@ -230,35 +229,3 @@ def _cells(ax: Axes, tokens: Sequence[str]) -> None:
         set_ticks([i + 0.5 for i in range(n - 1)], minor=True)
     ax.grid(which="minor", color="white", linewidth=1)
     ax.tick_params(which="both", length=0)
-
-
-def changes(shares: Mapping[str, float]) -> None:
-    """Show which of a model's stages an X-ray finds changed, in the order of the model.
-
-    A stage is named "stack/block/layer/tensor", and its share of change is 0 where it is the same.
-    """
-    title = "Grey: the same tensor. Orange: another one, without the mask"
-    figure, ax = plots.axes(title, "", "", size=(9, 4.2))
-    stages = [name.split("/") for name in shares]
-    tensors = list(dict.fromkeys(parts[-1] for parts in stages))
-    layers = list(dict.fromkeys("/".join(parts[:-1]) for parts in stages))
-    for (*layer, tensor), share in zip(stages, shares.values(), strict=True):
-        at = layers.index("/".join(layer)), tensors.index(tensor)
-        ax.scatter(*at, s=90, marker="s", color=CHANGED if share else SAME)
-    ax.set_xticks(range(len(layers)), [_name(layer) for layer in layers], rotation=40, ha="right")
-    ax.set_yticks(range(len(tensors)), tensors)
-    ax.invert_yaxis()
-    ax.grid(False)
-    first = next((name for name, share in shares.items() if share), "none")
-    count = sum(map(bool, shares.values()))
-    plots.show(
-        figure,
-        f"Of {len(shares)} tensors of the model {count} have changed. The first of them: "
-        f"{first.replace('/', ', ')}.",
-    )
-
-
-def _name(layer: str) -> str:
-    """Return "encoder 1, attention" for "encoder/0/attention"."""
-    stack, block, *rest = layer.split("/")
-    return f"{stack} {int(block) + 1}, {rest[0]}" if rest else f"{stack}, {block}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import torch
+from matplotlib.colors import PowerNorm
 from matplotlib.patches import Arc
 from torch import Tensor
 
@@ -167,9 +168,14 @@ def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
     length = len(whole) // 2
     for ax, weights in zip(panels, (whole, silent, turned), strict=True):
         # a root, so that small weights are seen
-        ax.imshow(weights[length + 1 :, : length + 1].sqrt().numpy(), vmin=0, vmax=1)
-        ax.plot([2, length], [0, length - 2], ":", color="white", linewidth=0.8)
-        ax.set(xticks=[], yticks=[], xlabel="key: first copy")
+        shown = weights[length + 1 :, 1 : length + 1].numpy()
+        image = ax.imshow(shown, norm=PowerNorm(0.5, 0, 1))
+        ax.plot([1, length - 1], [0, length - 2], ":", color=ORANGE, linewidth=1.2)
+        ticks = range(0, length, 8)
+        for set_ticks in (ax.set_xticks, ax.set_yticks):
+            set_ticks(ticks, [str(1 + i) for i in ticks])
+        ax.set(xlabel="key: first copy")
+    figure.colorbar(image, ax=panels, label="weight")
     panels[0].set(ylabel="query: second copy")
     one, two = (
         [x.diagonal(further - length)[4:].mean() for x in (whole, silent, turned)]
@@ -181,6 +187,22 @@ def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
         f"dotted line marks what followed the same token; its mean weight is {one[0]:.2f}. While "
         f"head 17.1 is silent it is {one[1]:.2f}. While that head looks two tokens back, it is "
         f"{one[2]:.2f}, and a bright line of {two[2]:.2f} is one token further.",
+    )
+
+
+def nine_heads(words: Sequence[str], weights: Tensor) -> None:
+    """Show what the heads of one layer look at from the last of some tokens, (heads, tokens)."""
+    title = f"One layer, one token, “{words[-1]}”: its heads look at different places"
+    figure, ax = plots.axes(title, "", "", size=(8, 3.6))
+    rows = [f"head {i}" for i in range(1, 1 + len(weights))]
+    plots.heat_map(ax, torch.cat([weights, weights.mean(0, keepdim=True)]), [*rows, "mean"], words)
+    ax.axhline(len(weights) - 0.5, color="white", linewidth=3)
+    most = [(words[int(row.argmax())], row.max().item()) for row in weights]
+    said = [f"{row} {word} {weight:.2f}" for row, (word, weight) in zip(rows, most, strict=True)]
+    plots.show(
+        figure,
+        f"A heat map of weights from the token {words[-1]}, a row a head, a column a token, and "
+        f"the mean of the heads below them. The largest weight of each: {'; '.join(said)}.",
     )
 
 

@@ -106,7 +106,7 @@ def waves(table: Tensor) -> None:
 def similar_positions(tables: Mapping[str, Tensor], shown: int = 101) -> None:
     """Show the cosines between the rows of each table, a row a position."""
     title = "Near positions are similar, in waves and in a learned table"
-    figure, panels = plots.panels(title, list(tables), size=(8, 3.5))
+    figure, panels = plots.panels(title, list(tables), size=(3 * len(tables) + 1, 3.2))
     said = []
     for ax, (name, table) in zip(panels, tables.items(), strict=True):
         unit = F.normalize(table[:shown], dim=-1)
@@ -119,8 +119,8 @@ def similar_positions(tables: Mapping[str, Tensor], shown: int = 101) -> None:
     figure.colorbar(image, ax=panels, label="cosine of $p_i$ and $p_j$")
     plots.show(
         figure,
-        f"Heat maps of the cosine between {shown} positions, each with a dark diagonal that fades, "
-        f"and stripes beside it. Mean cosines of {'; '.join(said)}.",
+        f"Heat maps of the cosine between {shown} positions, one a table. Mean cosines of "
+        f"{'; '.join(said)}.",
     )
 
 

@@ -82,21 +82,28 @@ def test_it_is_written_into_a_workspace_alone(tmp_path, monkeypatch, capsys, ins
     assert (tmp_path / "my_transformer.py").exists() == inside
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_a_notebook_shows_the_file_once_a_part_is_the_learner_s(tmp_path, monkeypatch, own):
+@pytest.mark.parametrize(
+    ("in_workspace", "own", "begins"),
+    [(True, True, "<details open>"), (True, False, None), (False, False, "<details><summary>")],
+)
+def test_a_notebook_shows_the_file_once_a_part_is_the_learner_s_and_where_there_is_no_workspace(
+    tmp_path, monkeypatch, in_workspace, own, begins
+):
     shown = []
     notebook = SimpleNamespace(display_pub=SimpleNamespace(publish=shown.append))
     monkeypatch.setattr(check.cells, "notebook", lambda: notebook)
-    workspace = Workspace.make(tmp_path)
-    if own:
-        exercise_id = min(KEPT.keys() & {*PARTS})
-        workspace.keep(exercise_id, KEPT[exercise_id])
-    monkeypatch.chdir(workspace.folder)
+    monkeypatch.chdir(tmp_path)
+    if in_workspace:
+        workspace = Workspace.make(tmp_path)
+        if own:
+            exercise_id = min(KEPT.keys() & {*PARTS})
+            workspace.keep(exercise_id, KEPT[exercise_id])
+        monkeypatch.chdir(workspace.folder)
     page = my_transformer()
-    assert len(shown) == own
+    assert len(shown) == (begins is not None)
     for data in shown:
         assert escape(page) in data["text/html"]
-        assert data["text/html"].startswith("<details open>")
+        assert data["text/html"].startswith(begins)
 
 
 def test_a_page_that_its_reader_has_changed_stays(tmp_path, monkeypatch):
