@@ -469,7 +469,7 @@ for name, way in ways.items():
 reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
-# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts the weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. So do not round twice onto one grid: merge in 16 bits, then round. Or ship an **adapter**, as the field does: the third way.
+# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts the weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that noise is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
 
 # %% [markdown]
 # ## Break it

@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 17 · needs `smollm2` (93 MB)**
 #
-# In lesson 17 each example came with the answer to write. Often nobody has written it, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
+# In lesson 17 each example came with its answer. Often nobody has written one, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
 #
-# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and you have cheated a reward.
+# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and where a reward can be cheated.
 
 # %%
 import torch
@@ -179,7 +179,7 @@ policy_loss = mine("reward/policy_loss")
 # %% [markdown]
 # We shall take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1 and no clip is active; and yet the gradient is that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
 #
-# The last part looks harmless: which of the drawn tokens are the answer's? Rows that have ended are filled up with the end token itself, `STOP`. The function below has a fault in one line: with it no answer is ever rewarded for its end. Mend it, and keep the fault in mind: you will bet on what it does.
+# The last part looks harmless: which of the drawn tokens are the answer's? Rows that have ended are filled up with the end token itself, `STOP`. The function below has a fault in one line: with it no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
 # %%
 # exercise: reward/mend_answer_tokens
@@ -191,6 +191,32 @@ check("reward/mend_answer_tokens", answer_tokens)
 answer_tokens = mine("reward/mend_answer_tokens")
 
 # %% [markdown]
+# ### Does the baseline help?
+#
+# All parts are there. Draw sixteen answers to one question, and take each one's gradient with respect to all that is trained, times $r - b$. Whatever $b$ is, the expected value is the same. How far do single answers lie from their mean?
+
+# %% tags=["hide-input"]
+[question] = [x for x in testing if x.word == "Budapest"]
+prompts, drawn, texts = rollouts.answers(model, [question] * 2, torch.Generator().manual_seed(SEED))
+rewards = torch.tensor([reward(*x, question.word) for x in zip(texts, drawn)])
+mask, lengths, plain, weighed = answer_tokens(drawn, STOP), [], 0, 0
+for i in range(16):
+    row = rollouts.log_probs(model, prompts[i : i + 1], drawn[i : i + 1])[0, mask[i]]
+    gradient = parameters_to_vector(torch.autograd.grad(row.sum(), trained))
+    lengths.append(gradient.square().sum())
+    plain, weighed = plain + gradient / 16, weighed + rewards[i] * gradient / 16
+lengths = torch.stack(lengths)
+best = (lengths * rewards).sum() / lengths.sum()
+for name, b in (("0", 0), ("the group's mean", rewards.mean()), ("the best", best)):
+    mean = weighed - b * plain
+    noise = ((rewards - b).square() * lengths).mean() - mean.square().sum()
+    print(f"b is {name:18}{b:.2f}   root mean square distance {noise.sqrt():.1f}")
+good, bad = lengths[rewards > 0].sqrt().mean(), lengths[rewards == 0].sqrt().mean()
+print(f"a gradient's mean length: rewarded answers {good:.1f}, the others {bad:.1f}")
+
+# %% [markdown]
+# The group's mean makes it *noisier*. The wrong answers are few, unlikely ones, their gradients are long, and with the mean subtracted they are heard. To be right on average is not to be quiet: the quietest baseline weighs each answer by its gradient's squared length, and here is almost 0.
+#
 # ## Two minutes
 #
 # Now all of it runs on your functions: two questions a step, eight answers each, a program for rewards, and one step of Adam. Nobody shows the model an answer. Then the six questions are asked again: it has met none of them.
@@ -254,7 +280,7 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without one step: all answers end, and of facts and sums a third is rewarded. On the kinds that were practised training is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind GRPO; no other learning rate was tried. DPO comes below.
+# Four examples bring the *form* to every kind, without one step: all answers end, and of facts and sums a third is rewarded. On the kinds that were practised training is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind GRPO, at the one learning rate that was tried. DPO comes below.
 #
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
 
@@ -272,7 +298,7 @@ reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 # %% [markdown]
 # FAULT
 #
-# Nor does the clip show here: four steps on each of four draws do almost as well as sixteen draws, with it and without it. One seed each.
+# Nor does the clip show: four steps on each of four draws do nearly as well as sixteen draws, with it and without it, on one seed. It is a guard, and nothing went astray.
 
 # %% [markdown]
 # What has been learned? Before, two answers in three named the right word, and of eight nearly always one; they went on talking. Most of the gain is the *form* that is rewarded, a short answer that ends: pay one tenth less for each token, whatever it says, and you get most of it. The rest is choice: what one answer of eight said, most say now. Nobody told it a fact. And it is learned where it was practised: a new capital, yes; a sum, hardly. That is as far as the **transfer** goes.
@@ -344,7 +370,7 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
 # %% [markdown]
 # The sign: *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. Where the sign is no help, the word counts: *Oslo* is first, and the banana last.
 #
-# A program can be cheated, too: asked for the plural of *sheep*, ours is content with "The plural of sheep is sheeps.", in which the right word stands. What is rewarded gets likelier, whatever was meant. Let us train on the *learned* reward.
+# A program can be cheated, too: asked for the plural of *sheep*, ours is content with "The plural of sheep is sheeps.", in which the right word stands. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
 
 
 # %%
@@ -365,17 +391,19 @@ history = training.train(model, paid, loss, steps=10, learning_rate=0.002, secon
 hacked = rollouts.rewarded(model, some, reward, SEED)
 
 # %% tags=["training"]
-print("\n".join(rollouts.side_by_side(some, before=untrained, GRPO=grpo, hacked=hacked)))
-for name, found in (("before", untrained), ("GRPO", grpo), ("hacked", hacked)):
-    print(f"learned reward, {name:8}{by_head(some, [text for _, text in found], None).mean():5.1f}")
+print("\n".join(rollouts.side_by_side(some, before=untrained, GRPO=grpo, learned=hacked)))
+for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hacked)):
+    print(
+        f"learned reward, {name:14}{by_head(some, [text for _, text in found], None).mean():5.1f}"
+    )
 
 # %% [markdown]
-# HACKTEXT
+# Not in ten steps: it brings as many right answers as the true reward. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward goes on rising, while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
 
 # %% [markdown]
 # ## Without drawing
 #
-# The long way, **RLHF** (Ouyang et al. 2022), is both: learn a reward model, then let PPO find a model $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as:
+# **RLHF** (Ouyang et al. 2022) learns a reward model, then lets PPO find a policy $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as:
 #
 # $$\max_\pi \; \mathbb{E}_{y \sim \pi}\big[r(y)\big] - \beta\, \mathrm{KL}(\pi \,\|\, \pi_0)$$
 #
@@ -390,7 +418,7 @@ for name, found in (("before", untrained), ("GRPO", grpo), ("hacked", hacked)):
 #
 # $$L_{DPO} = -\log \sigma\Big(\beta \log \frac{\pi(y^+)}{\pi_0(y^+)} - \beta \log \frac{\pi(y^-)}{\pi_0(y^-)}\Big)$$
 #
-# No reward model, no drawing while it learns: pairs are enough. Ours are right against wrong, as equal in length as there are, each judged by the program.
+# No reward model, no drawing while it learns: pairs are enough.
 
 
 # %% tags=["hide-input"]
@@ -436,14 +464,14 @@ came = [x.mean().item() for x in gains]
 training.expect(claim, came[0] > came[1] + 1, came, model)
 
 # %% [markdown]
-# DPOTEXT
+# It works, without one draw while it learned: every right answer gains on its other, and more questions are rewarded than before. It stays behind GRPO, here and with each stored seed, at this one rate. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
 #
-# The loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025). [An exploration](explorations/17_preferences.ipynb) asks how.
+# And the loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025). [An exploration](explorations/17_preferences.ipynb) asks how.
 
 # %% [markdown]
 # ## What the large ones do
 #
-# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the problems of a mathematics competition, AIME 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew to thousands of tokens, without being asked to: what pays is thinking aloud.
+# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On a mathematics competition, AIME 2024, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew to thousands of tokens: what pays is thinking aloud.
 
 # %% [markdown]
 # R1 itself begins with some thousand written examples. Later 800,000 answers, most of them drawn on the way and checked, taught six smaller models by lesson 17's loss: **distillation**. Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024).
@@ -461,7 +489,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
 # | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
 #
-# With a mean for each answer, a token of a long wrong answer costs less than one of a short one; divided by the standard deviation, questions that are nearly always right, or wrong, weigh most. Dr. GRPO removes both biases.
+# Dr. GRPO removes two biases: a token of a long wrong answer costs less than one of a short one, and questions that are nearly always right, or wrong, weigh most.
 # TRL's `loss_type` has them all; this page's is `"bnpo"`.
 
 # %% [markdown]
@@ -469,12 +497,11 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 #
 # - Hand `answer_tokens` with its fault to the training with $A = r$, where nothing is punished. Do the answers end now?
 # - Let `reward` ask for the word alone, and not for an end. What is learned then?
-# - Train on one question for sixteen steps. What becomes of the others?
 
 # %% [markdown]
 # ## What to remember
 #
-# A model learns from its own answers if a program can judge them. An answer's advantage is how far its reward lies above the mean of its group, and each of its tokens becomes likelier or less likely by that: this is GRPO. It moves to the front what the model could already say now and then, in the form that is rewarded, for the kinds that are practised. The reward is the whole specification, so look at what it pays for. Where no program can judge, learn a reward from preferences, or use DPO, which needs none.
+# A model learns from its own answers if a program can judge them. An answer's advantage is how far its reward lies above the mean of its group, and each of its tokens becomes likelier or less likely by that: this is GRPO. It moves to the front what the model could already say, in the form that is rewarded, for the kinds that are practised. Look at what a reward pays for. Where no program can judge, learn one from preferences, or use DPO, which needs none.
 #
 # | | |
 # |:-|:-|
@@ -487,17 +514,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. A group's rewards are 1, 1, 1, 0. Which answer changes the model most, and how?</summary>
-#
-# The wrong one: its advantage is −1.5, that of the others 0.5 each. It becomes less likely.
-# </details>
-#
-# <details><summary>2. Why may one subtract the same number from all rewards?</summary>
-#
-# Its part of the gradient is $b\, \nabla 1$, which is 0 on average. The group's mean holds the answer's own reward as well; that only shortens the step.
-# </details>
-#
-# <details><summary>3. A model's reward rises from 0.2 to 0.9. What do you look at before you believe it?</summary>
+# <details><summary>A model's reward rises from 0.2 to 0.9. What do you look at before you believe it?</summary>
 #
 # Its answers. Then pass@k of the model before, other questions, and a measure that was not the reward.
 # </details>
@@ -505,4 +522,4 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # %% [markdown]
 # ## Further reading
 #
-# Williams 1992 (REINFORCE); Schulman et al. 2017 (PPO); Shao et al. 2024 (GRPO); Guo et al. 2025 (R1); Yu et al. 2025 (DAPO); Liu et al. 2025 (Dr. GRPO); Wang et al. 2023 (the vote); Ouyang et al. 2022 (RLHF); Rafailov et al. 2023 (DPO).
+# Williams 1992 (REINFORCE); Schulman et al. 2017 (PPO); Shao et al. 2024 (GRPO); Guo et al. 2025 (R1); Yu et al. 2025 (DAPO); Ouyang et al. 2022 (RLHF); Rafailov et al. 2023 (DPO).
