@@ -309,7 +309,7 @@ training.expect("a general question gets an answer again", "{" not in answer, an
 pictures.house(now, first)
 
 # %% [markdown]
-# It answers again. The attic's lamp stays off: a second try is a whole command now, with the same wrong name. To take *attic* from the refusal, it has to cut it into other tokens again, which it could not do at first. The loop in `tell` is an **agent** all the same: the model writes, a program acts, what that says is the next turn.
+# It answers again. The attic's lamp stays off: a second try is a whole command now, with the same wrong name. To take *attic* from the refusal, it would have to cut it into other tokens again. The loop in `tell` is an **agent** all the same: the model writes, a program acts, what that says is the next turn.
 
 # %% [markdown]
 # ## Write only what the home can do
@@ -364,7 +364,7 @@ claim = "constrained decoding has as many commands right as there are without it
 training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. Taking the nearest name afterwards mends fewer: a misspelled name may be nearest to another device, and what is refused has already cost its tokens. A second try mends one.
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. Taking the nearest name afterwards mends fewer: a misspelled name may be nearest to another device, and what is refused has cost its tokens. A second try mends one.
 
 # %% [markdown]
 # ## Is it worth it?
@@ -399,7 +399,7 @@ print(write_only(model, "open the toothbrush", home.possible(now)))
 pictures.house(now, first)
 
 # %% [markdown]
-# Nearly all that is forbidden is carried out. Here, for once, the opposite is written: the nursery's lamp is to go *off*, which it was, so nothing changes. A check of the form lets either through. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed. What was meant cannot: for that, examples would have to say *don't*.
+# Nearly all that is forbidden is carried out. Here, for once, the opposite is written: the nursery's lamp is to go *off*, which it was, so nothing changes. A check of the form lets either through. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
 
 # %% [markdown]
 # ## Take it home in one file
@@ -469,17 +469,16 @@ for name, way in ways.items():
 reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
-# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts the weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that noise is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
+# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts the weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
 
 # %% [markdown]
 # ## Break it
 #
-# - Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?
-# - Let a row of each batch say *don't*, and mean the opposite. What becomes of the other commands?
+# Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?
 #
 # ## What to remember
 #
-# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not what it knows; its own old answers in each batch keep both. Tool use is text: a program parses it, acts or refuses, and what it says is the next turn. Tokens that cannot lead to a valid command are masked out before the argmax.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not what it knows; its own old answers in each batch keep both. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
 #
 # | | |
 # |:-|:-|
@@ -501,4 +500,4 @@ reveal(guess, round(100 * ways["merge, then round"]))
 #
 # Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024; Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
 #
-# **Next:** [lesson 18](18_learning_from_reward.ipynb) has no written answers. A program says right or wrong, and the model learns from its own.
+# **Next:** in [lesson 18](18_learning_from_reward.ipynb) nobody writes an answer; a program says right or wrong.

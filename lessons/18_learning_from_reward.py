@@ -156,7 +156,7 @@ for rewards in ([0.0, 0, 0, 0, 0, 0, 0, 1], [0.0, 1, 1, 1, 1, 1, 1, 1], [1.0] * 
     print(f"{sum(rewards):.0f} of 8 right:", advantages)
 
 # %% [markdown]
-# One right answer among wrong ones counts most, and so does one failure among right ones.
+# One right answer among wrong ones counts most, and so does one failure.
 #
 # ### Not too far
 #
@@ -269,10 +269,11 @@ training.expect(claim, now >= then + 8, [then, now], model)
 guess = None  # percent
 
 # %% tags=["hide-input"]
-same = ("before", "four examples", "rewarded alone", "GRPO", "DPO")
+same = ("four examples", "rewarded alone", "GRPO", "DPO")
+first_ways = {"before": "before", "asked": "asked for one word"}
 pictures.rewarded(
     kept,
-    {"asked": "asked for one word"} | dict(zip(same, same)),
+    first_ways | dict(zip(same, same)),
     "Training is ahead on the kinds that it practised, four examples on the others",
 )
 runs = answered.ways(kept)
@@ -296,9 +297,9 @@ print("\n".join(answered.table({name: runs[key] for name, key in listed.items()}
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
-# FAULT
+# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. Even with $A = r$, where nothing is, it gained a little in two steps. No curve shows this fault; a check does.
 #
-# Nor does the clip show: four steps on each of four draws do nearly as well as sixteen draws, with it and without it, on one seed. It is a guard, and nothing went astray.
+# Nor does the clip show: four steps on each of four draws do nearly as well as sixteen draws, with it and without it, on one seed.
 
 # %% [markdown]
 # What has been learned? Before, two answers in three named the right word, and of eight nearly always one; they went on talking. Most of the gain is the *form* that is rewarded, a short answer that ends: pay one tenth less for each token, whatever it says, and you get most of it. The rest is choice: what one answer of eight said, most say now. Nobody told it a fact. And it is learned where it was practised: a new capital, yes; a sum, hardly. That is as far as the **transfer** goes.
@@ -368,7 +369,7 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
     print(f"{name:15}", liked)
 
 # %% [markdown]
-# The sign: *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. Where the sign is no help, the word counts: *Oslo* is first, and the banana last.
+# The sign: *Paris* has almost the reward of *Oslo*, a banana far more than a right answer that goes on. Where the sign is no help, the word counts: *Oslo* is first, and the banana last.
 #
 # A program can be cheated, too: asked for the plural of *sheep*, ours is content with "The plural of sheep is sheeps.", in which the right word stands. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
 
@@ -464,7 +465,7 @@ came = [x.mean().item() for x in gains]
 training.expect(claim, came[0] > came[1] + 1, came, model)
 
 # %% [markdown]
-# It works, without one draw while it learned: every right answer gains on its other, and more questions are rewarded than before. It stays behind GRPO, here and with each stored seed, at this one rate. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
+# It works, without one draw while it learned: every right answer gains on its other, and more questions are rewarded than before. It stays behind GRPO, here and with each stored seed. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
 #
 # And the loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025). [An exploration](explorations/17_preferences.ipynb) asks how.
 
@@ -489,7 +490,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
 # | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
 #
-# Dr. GRPO removes two biases: a token of a long wrong answer costs less than one of a short one, and questions that are nearly always right, or wrong, weigh most.
+# Dr. GRPO removes two biases: towards long wrong answers, and towards questions that are nearly always right, or wrong.
 # TRL's `loss_type` has them all; this page's is `"bnpo"`.
 
 # %% [markdown]
