@@ -247,7 +247,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. The first repair is a line of Python that strips names: of the four wrong ones above it mends two. The home does not forgive the rest:
+# It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. The first repair is a line of Python that strips names: of the four wrong ones above it mends two. The home refuses the rest:
 
 # %% tags=["training"]
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
@@ -269,7 +269,7 @@ print(answer, "The capital of Norway is" + begun, sep="\n")
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
+# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. The *form* is lost: mild **catastrophic forgetting**.
 #
 # ## Teach it to try again, and to remember
 #
@@ -309,7 +309,7 @@ training.expect("a general question gets an answer again", "{" not in answer, an
 pictures.house(now, first)
 
 # %% [markdown]
-# It answers again. The attic's lamp stays off: a second try is a whole command now, with the same wrong name. To take *attic* from the refusal, it would have to cut it into other tokens again. The loop in `tell` is an **agent** all the same: the model writes, a program acts, what that says is the next turn.
+# It answers again. The attic's lamp stays off: a second try is a command now, with the same wrong name. To take *attic* from the refusal, it would have to cut it into other tokens again. The loop in `tell` is an **agent** all the same: the model writes, a program acts, what that says is the next turn.
 
 # %% [markdown]
 # ## Write only what the home can do

@@ -215,7 +215,7 @@ good, bad = lengths[rewards > 0].sqrt().mean(), lengths[rewards == 0].sqrt().mea
 print(f"a gradient's mean length: rewarded answers {good:.1f}, the others {bad:.1f}")
 
 # %% [markdown]
-# The group's mean makes it *noisier*. The wrong answers are few, unlikely ones, their gradients are long, and with the mean subtracted they are heard. To be right on average is not to be quiet: the quietest baseline weighs each answer by its gradient's squared length, and here is almost 0.
+# The group's mean makes it *noisier*. The wrong answers are few, their gradients are long, and with the mean subtracted they are heard. To be right on average is not to be quiet: the quietest baseline weighs each answer by its gradient's squared length, and here is almost 0.
 #
 # ## Two minutes
 #
