@@ -1,4 +1,4 @@
-"""What SmolLM2 answers: draws, what they are worth, and their states (lessons 17 and 18)."""
+"""What SmolLM2 answers: draws, what they are worth, and their states (lesson 18)."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from course_lib.data.questions import CAPITALS
-from course_lib.data.verifiable import Question, is_right
+from course_lib.data.verifiable import Question
 from course_lib.pretrained.smollm2 import SmolLM2, conversations, turns
 
 GROUP, LONGEST, TEMPERATURE = 8, 10, 0.7  # answers to a question, their tokens
@@ -48,7 +47,7 @@ def log_probs(
     """Return log p of each drawn token, at the temperature of the drawing.
 
     The answers to a question are read again in the backward pass, one question after the other,
-    so that nothing of them is kept until then: a third more time, and half of the memory.
+    so that nothing of them is kept until then: less memory, for a second forward pass.
     """
 
     def looked_up(prompts: Tensor, drawn: Tensor) -> Tensor:
@@ -83,15 +82,6 @@ def side_by_side(
     for x, *ways in zip(questions, *found.values(), strict=True):
         counts = "".join(f"{count:8.0f}" for count, _ in ways)
         yield f"{counts}   {x.asked:42} {' '.join(ways[-1][1].split())}"
-
-
-def prefilled(model: SmolLM2) -> int:
-    """Return how many of ten capitals the model writes where its answer is begun for it."""
-    found = []
-    for country, capital in [*CAPITALS.items()][-10:]:
-        begun = f"{turns(f'What is the capital of {country}?', None)}The capital of {country} is"
-        found.append(is_right("".join(model.write(begun, 4)), capital))
-    return sum(found)
 
 
 @torch.no_grad()
