@@ -82,7 +82,7 @@ print(now)
 pictures.house(now)
 
 # %% [markdown]
-# It understands one line of JSON, with an action of Home Assistant, whose texts you know from lesson 11. Calling programs by text is **tool use**, or function calling. A text may hold anything, so the tool checks it before it does anything, and says what is wrong:
+# It understands one line of JSON. The actions are those of Home Assistant, the program whose menus you translated in lesson 11. Calling programs by text is **tool use**, or function calling. A text may hold anything, so the tool checks it before it does anything, and says what is wrong:
 
 # %%
 # given: data.home.obey
@@ -116,7 +116,7 @@ for command in commands["learning"][:4]:
 # %% [markdown]
 # ## Learn the answers alone
 #
-# A conversation holds the user's words, too, and the model should not learn to speak for the user. So only the assistant's tokens are **targets** (Touvron et al. 2023): *prompt masking*. Grey tokens are read, green ones have a target, the next token:
+# A conversation holds the user's words, too, and the model should not learn to speak for the user. So only the assistant's tokens are **targets** (Touvron et al. 2023): *prompt masking*, the common choice. Grey tokens are read, green ones have a target, the next token:
 
 # %%
 said, means = "turn on the attic lamp", '{"action": "light.turn_on", "target": "attic lamp"}'
@@ -177,7 +177,7 @@ print(f"counted: everything {16 * whole / 1e6:,.0f} MB, LoRA {(4 * whole + 16 * 
 print("measured, a whole process:", {way: round(mb) for way, mb in kept["memory"].items()})
 
 # %% [markdown]
-# Freezing saves the memory; low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
+# The last block, trained whole, needs as little: freezing saves the memory. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
 #
 # ## The lamp goes on
 #
@@ -210,7 +210,7 @@ pictures.house(now, first)
 # %% [markdown]
 # ## Does it know what a room is?
 #
-# Held-out sentences are easy to be fooled by: one may differ from a learned one in a number only (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of news.
+# Held-out sentences are easy to be fooled by: one may differ from a learned one in a number only (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of new ones.
 
 # %%
 for name in home_commands.LISTS:
@@ -218,7 +218,7 @@ for name in home_commands.LISTS:
 
 
 # %% [markdown]
-# To score a command nothing need be written: greedy decoding writes a given text exactly if each token is the likeliest *after the right beginning*. One pass of teacher forcing tells, and is what `exactly` takes.
+# We need not generate. Greedy decoding reproduces a text if, at each position, its next token is the likeliest given the true prefix. One teacher-forced pass checks that; `exactly` does it.
 
 
 # %%
@@ -247,7 +247,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. A home does not forgive that:
+# It gets the action right, and trips over names. Often it is one space: in a sentence *greenhouse* or *attic* is one token, ` attic`, which the model copies with its space; in our JSON, after a quotation mark, the word is cut into other tokens. The first repair is a line of Python that strips names: of the four wrong ones above it mends two. The home refuses the rest:
 
 # %% tags=["training"]
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
@@ -269,11 +269,11 @@ print(answer, "The capital of Norway is" + begun, sep="\n")
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
+# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. The *form* is lost: mild **catastrophic forgetting**.
 #
 # ## Teach it to try again, and to remember
 #
-# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Both are read, and no targets: nobody should learn the mistake.
+# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Both are read, and no targets, so the model does not learn the mistake.
 
 # %%
 command = commands["learning"][0]
@@ -309,13 +309,13 @@ training.expect("a general question gets an answer again", "{" not in answer, an
 pictures.house(now, first)
 
 # %% [markdown]
-# It answers again. A second try is a whole command now, but often has the same wrong name. The loop in `tell` is all there is to an **agent**: the model writes, a program acts, what the program says is read as the next turn.
-#
+# It answers again. The attic's lamp stays off: a second try is a command now, with the same wrong name. To take *attic* from the refusal, it would have to cut it into other tokens again. The loop in `tell` is an **agent** all the same: the model writes, a program acts, what that says is the next turn.
+
+# %% [markdown]
 # ## Write only what the home can do
 #
 # A refusal costs a second answer. Better is a model that *cannot* write a wrong name. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
-
-# %% [markdown]
+#
 # Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
 
 # %%
@@ -364,22 +364,21 @@ claim = "constrained decoding has as many commands right as there are without it
 training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. Taking the nearest name afterwards mends fewer: a bent name may be nearest to another device, and what is refused has already cost its tokens.
+# Yours cannot be refused: whatever the model prefers, a command of this home comes out. Taking the nearest name afterwards mends fewer: a misspelled name may be nearest to another device, and what is refused has cost its tokens. A second try mends one.
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps, 120. Over three seeds, where LoRA had a general question in each batch from the first step on:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps, 120, at the best of three rates; LoRA had one rate. Over three seeds, where LoRA had a general question in each batch from the first step on:
 
 # %%
 pictures.shares(
-    kept, "A program that counts keeps up with LoRA; one block alone copies no new name"
+    kept, "Counting is ahead of LoRA but for new wordings; one block alone hardly copies a new name"
 )
 
 # %% [markdown]
-# Thirty lines of Python keep up, and know new rooms better. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and pay in each call. The last block learns the form, and hardly copies a new name.
-
-# %% [markdown]
+# Thirty lines of Python are ahead, but for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
+#
 # ## What it does not hear
 #
 # No example said *don't*. **What does your assistant do with "don't turn on the lamp": nothing, the opposite, or what was said?**
@@ -400,12 +399,12 @@ print(write_only(model, "open the toothbrush", home.possible(now)))
 pictures.house(now, first)
 
 # %% [markdown]
-# *Don't* is hardly heard. A check of the form lets such a command through: there is such a device and such an action. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed. What was meant cannot, and lesson 18 asks whether a reward can teach it.
+# Nearly all that is forbidden is carried out. Here, for once, the opposite is written: the nursery's lamp is to go *off*, which it was, so nothing changes. A check of the form lets either through. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
 
 # %% [markdown]
 # ## Take it home in one file
 #
-# Training is over, and the way through $A$ and $B$ costs time in each pass. It need not: both ways are linear, so they are *one* matrix.
+# Training is over, and the extra branch through $A$ and $B$ costs time in each pass. It need not: both branches are linear, so they can be added into one matrix.
 
 # %%
 # exercise: lora/merge
@@ -446,6 +445,18 @@ small = torch.cat([((new - old).abs() < step(old) / 2).flatten() for old, new in
 print(f"{small.float().mean():.1%} of the changes are smaller than half a step")
 del pairs, small
 
+# %% tags=["hide-input"]
+from course_lib.pretrained.quantised import step, unrounded
+
+frozen = model.blocks[-1].feed_forward.sublayer.w_2.linear.weight
+seeded = torch.Generator().manual_seed(SEED)
+tiny = torch.randn(576, 8, generator=seeded) @ torch.randn(8, 1536, generator=seeded)
+tiny *= 0.16 * step(frozen).mean() / tiny.std()
+print(f"a random change: {(tiny.abs() < step(frozen) / 2).float().mean():.1%} below half a step")
+for where, grid in (("on the grid", frozen), ("off the grid", unrounded(frozen, seeded))):
+    kept_of_it = (as_q4_1(grid + tiny) - as_q4_1(grid)) * tiny
+    print(f"{where:14}{kept_of_it.sum() / tiny.square().sum():.0%} of it is left by rounding")
+
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
 parts = [(x.linear.weight, x.a.detach(), x.b.detach().clone()) for x in layers]
@@ -458,16 +469,16 @@ for name, way in ways.items():
 reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
-# The first leaves nothing. Almost every change is smaller than half a step of the file, as printed above, so rounding puts the weight back to where it was: the training is undone by the format. The second needs another file as large as the first. The third is what the field does: an **adapter** of 1.6 MB is shipped beside its model, and one model in memory serves many of them. Merge where weights have 16 bits or more.
-#
+# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts the weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
+
+# %% [markdown]
 # ## Break it
 #
 # Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?
-
-# %% [markdown]
+#
 # ## What to remember
 #
-# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not what it knows; its own old answers in each batch keep both. Tool use is text: a program parses it, acts or refuses, and what it says is the next turn. What must never be written is taken away from the choice.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not what it knows; its own old answers in each batch keep both. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
 #
 # | | |
 # |:-|:-|
@@ -488,3 +499,5 @@ reveal(guess, round(100 * ways["merge, then round"]))
 # ## Further reading
 #
 # Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024; Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
+#
+# **Next:** in [lesson 18](18_learning_from_reward.ipynb) nobody writes an answer; a program says right or wrong.

@@ -29,6 +29,11 @@ def step(weight: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return ((most - least) / 15).expand(-1, BLOCK).reshape(weight.shape)
 
 
+def unrounded(weight: Float[Tensor, "..."], generator: torch.Generator) -> Float[Tensor, "..."]:
+    """Move each weight by up to half a step of Q4_1, to where it may have been before rounding."""
+    return weight + (torch.rand(weight.shape, generator=generator) - 0.5) * step(weight)
+
+
 def as_q4_1(weight: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return what becomes of weights that are written in Q4_1 and read again, 32 to a block.
 

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from math import inf
 from typing import Any, NamedTuple
 
 import torch
@@ -21,8 +22,9 @@ from course_lib.assistant import preference_loss as dpo_loss
 from course_lib.data import verifiable
 from course_lib.data.verifiable import KINDS, Question, is_right
 from course_lib.instruments import results, training
+from course_lib.instruments.answered import share
 from course_lib.pretrained.smollm2 import STOP, SmolLM2, turns
-from course_lib.reward import answer_tokens, group_advantage, pass_at_k, policy_loss
+from course_lib.reward import answer_tokens, group_advantage, policy_loss
 from research.experiments.assistant import base, with_lora
 
 LESSON = "18"
@@ -38,6 +40,9 @@ SETTINGS = {
 }  # fmt: skip
 once = partial(results.once, "reward", SETTINGS)
 LEARNING, TESTING = verifiable.split(TESTED, 0)
+Turns = tuple[tuple[str, str], ...]  # questions, and what was answered
+# four questions to learn from, of each kind one at least, answered as the reward wants it
+EXAMPLES = tuple((x.asked, f"{x.word.capitalize()}.") for x in LEARNING[::12])
 
 
 class Answers(NamedTuple):
@@ -60,9 +65,9 @@ class Answers(NamedTuple):
 
 
 @cache
-def encoded(question: Question) -> Tensor:
-    """Return a question's prompt as tokens."""
-    return torch.tensor(base().tokenizer.encode(turns(question.asked, system=None)).ids)
+def encoded(question: Question, before: Turns = ()) -> Tensor:
+    """Return a question's prompt as tokens, after earlier turns if there are any."""
+    return torch.tensor(base().tokenizer.encode(turns(question.asked, None, before)).ids)
 
 
 def asking(question: Question) -> Question:
@@ -70,9 +75,11 @@ def asking(question: Question) -> Question:
     return question._replace(asked=f"{question.asked} Answer in one word.")
 
 
-def sampled(model: SmolLM2, some: Sequence[Question], draw: torch.Generator) -> list[Answers]:
+def sampled(
+    model: SmolLM2, some: Sequence[Question], draw: torch.Generator, before: Turns = ()
+) -> list[Answers]:
     """Answer questions, whose prompts are equally long, each as often as a group has answers."""
-    prompts = torch.stack([encoded(x) for x in some])
+    prompts = torch.stack([encoded(x, before) for x in some])
     drawn = model.sample(prompts, GROUP, LONGEST, TEMPERATURE, draw)
     mask = answer_tokens(drawn, STOP)
     found = []
@@ -99,11 +106,13 @@ def short(answers: Answers, question: Question) -> list[float]:
 
 
 class Arm(NamedTuple):
-    """A reward, what its advantage is, and which tokens are trained."""
+    """A reward, what its advantage is, which tokens are trained, and how often on one draw."""
 
     reward: Callable = right
     advantage: Callable = group_advantage
     mask: Callable = answer_tokens
+    repeats: int = 1
+    clip: float = 0.2
 
 
 ARMS = {
@@ -112,16 +121,22 @@ ARMS = {
     "short": Arm(short),
     "no spread": Arm(advantage=lambda rewards: rewards - rewards.mean(-1, keepdim=True)),
     "end left out": Arm(mask=lambda drawn, stop: drawn != stop),
+    "four steps a draw": Arm(repeats=4),
+    "four steps a draw, no clip": Arm(repeats=4, clip=inf),
 }
-CONTROLS = ("short", "no spread", "end left out")  # measured on the first seed
+SEVERAL = ("GRPO", "rewarded alone")  # measured on each seed, the others on the first
 
 
 class Step(NamedTuple):
-    """What a step learns from: rows of tokens, with what each answer is worth."""
+    """What a step learns from: rows of tokens, with what each answer is worth.
+
+    `old` is log p of the drawn tokens when they were drawn; None in a first step on them.
+    """
 
     tokens: Tensor
     mask: Tensor
     advantages: Tensor
+    old: Tensor | None = None
 
 
 def log_probs(model: SmolLM2, tokens: Tensor, drawn: int) -> Tensor:
@@ -153,20 +168,27 @@ def steps(model: SmolLM2, arm: Arm, seed: int, seen: list[dict[str, Any]]) -> It
             }
         )
         drawn = torch.cat([a.drawn for a in groups])
-        yield Step(tokens, arm.mask(drawn, STOP), arm.advantage(rewards).flatten())
+        step = Step(tokens, arm.mask(drawn, STOP), arm.advantage(rewards).flatten())
+        if arm.repeats > 1:
+            with torch.no_grad():
+                step = step._replace(old=log_probs(model, tokens, drawn.shape[1]))
+        yield from [step] * arm.repeats
 
 
-def loss(model: SmolLM2, step: Step) -> Tensor:
-    """Return the loss of a step on answers that this model itself has just drawn."""
+def loss(model: SmolLM2, step: Step, clip: float) -> Tensor:
+    """Return the loss of a step on answers that this model has drawn."""
     new = log_probs(model, step.tokens, step.mask.shape[1])
-    return policy_loss(new, new.detach(), step.advantages, step.mask)
+    old = new.detach() if step.old is None else step.old
+    return policy_loss(new, old, step.advantages, step.mask, clip)
 
 
 # --- what was learned
 
 
 @torch.no_grad()
-def measured(model: SmolLM2, tested: Sequence[Question] = TESTING) -> list[dict[str, Any]]:
+def measured(
+    model: SmolLM2, tested: Sequence[Question] = TESTING, before: Turns = ()
+) -> list[dict[str, Any]]:
     """Answer the tested questions; keep what was said, and which of it is right."""
     draw, by_length = torch.Generator().manual_seed(9), {}
     for x in tested:
@@ -175,16 +197,10 @@ def measured(model: SmolLM2, tested: Sequence[Question] = TESTING) -> list[dict[
     for alike in by_length.values():
         for i in range(0, len(alike), 4):
             some = alike[i : i + 4]
-            for x, said in zip(some, sampled(model, some, draw), strict=True):
+            for x, said in zip(some, sampled(model, some, draw, before), strict=True):
                 kept = {"right": right(said, x), "ended": said.ended, "lengths": said.lengths}
                 found.append({"kind": x.kind, "asked": x.asked, "texts": said.texts, **kept})
     return sorted(found, key=lambda x: KINDS.index(x["kind"]))
-
-
-def share(found: list[dict[str, Any]], kinds: Sequence[str], k: int = 1) -> float:
-    """Return pass@k over all questions of some kinds."""
-    chances = [pass_at_k(GROUP, int(sum(x["right"])), k) for x in found if x["kind"] in kinds]
-    return sum(chances) / len(chances)
 
 
 def tuned(arm: Arm, seed: int, threads: int = 1) -> dict[str, Any]:
@@ -193,9 +209,8 @@ def tuned(arm: Arm, seed: int, threads: int = 1) -> dict[str, Any]:
     torch.set_num_threads(threads)
     model, seen = with_lora(copy.deepcopy(base()), seed), []
     start = time.process_time()
-    training.train(
-        model, steps(model, arm, seed, seen), loss, steps=STEPS, learning_rate=RATE, seed=seed
-    )
+    drawn, own_loss = steps(model, arm, seed, seen), partial(loss, clip=arm.clip)
+    training.train(model, drawn, own_loss, steps=STEPS, learning_rate=RATE, seed=seed)
     seconds = round(time.process_time() - start, 1)
     found = {"cpu_seconds": seconds, "seen": seen[:STEPS], "after": measured(model)}
     torch.set_num_threads(before)
@@ -284,10 +299,11 @@ def measure() -> dict[str, Any]:
     torch.set_num_threads(1)
     before = once("before", lambda: measured(base()))
     asked = once("asked", lambda: measured(base(), [*map(asking, TESTING)]))
+    shown = once("shown", lambda: measured(base(), before=EXAMPLES))
     arms: dict[str, list[dict[str, Any]]] = {name: [] for name in [*ARMS, "DPO"]}
     for seed in SEEDS:
         for name, arm in ARMS.items():
-            if seed == SEEDS[0] or name not in CONTROLS:
+            if seed == SEEDS[0] or name in SEVERAL:
                 arms[name].append(once(f"{name} {seed}", partial(tuned, arm, seed)))
         arms["DPO"].append(once(f"DPO {seed}", partial(preferred, DPO_RATE, seed)))
     two = once("GRPO 0, two threads", partial(tuned, ARMS["GRPO"], SEEDS[0], 2))
@@ -295,6 +311,7 @@ def measure() -> dict[str, Any]:
         "settings": SETTINGS,
         "before": before,
         "asked for one word": asked,
+        "four examples": shown,
         "arms": arms,
         "two threads": two,
         "pairs": [[x.question.asked, x.better, x.worse, x.ended] for x in pairs()],
@@ -303,8 +320,8 @@ def measure() -> dict[str, Any]:
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
     """Yield what is right at once and in eight, of learned kinds and of others."""
-    yield f"{'':20}{'learned kinds':>22}{'other kinds':>22}{'tokens':>10}{'seconds':>10}"
-    untrained = ("before", "asked for one word")
+    yield f"{'':28}{'learned kinds':>22}{'other kinds':>22}{'tokens':>10}{'seconds':>10}"
+    untrained = ("before", "asked for one word", "four examples")
     runs = {x: [{"after": figures[x]}] for x in untrained} | figures["arms"]
     runs |= {"GRPO, two threads": [figures["two threads"]]}
     for name, each in runs.items():
@@ -316,4 +333,4 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             )
             length = sum(sum(x["lengths"]) for x in found) / (GROUP * len(found))
             seconds = run.get("cpu_seconds", "")
-            yield f"{name:20}{''.join(shares)}{length:10.1f}{seconds:>10}"
+            yield f"{name:28}{''.join(shares)}{length:10.1f}{seconds:>10}"

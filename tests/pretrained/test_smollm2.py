@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from course_lib.data import store
 from course_lib.pretrained import smollm2
-from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0, step
+from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0, step, unrounded
 from course_lib.real_models import KeyValueCache, grouped_query_attention
 from course_lib.transformer import EncoderBlock
 
@@ -128,6 +128,13 @@ def test_what_was_read_from_four_bits_is_written_without_loss_and_other_weights_
     assert (far > 0.3).all()
     equal = torch.full((1, 32), 0.25)
     assert torch.equal(as_q4_1(equal), equal)
+
+
+def test_what_is_unrounded_lies_anywhere_within_half_a_step():
+    weight = as_q4_1(torch.randn(6, 64, generator=torch.Generator().manual_seed(0)))
+    moved = (unrounded(weight, torch.Generator().manual_seed(1)) - weight) / step(weight)
+    assert moved.abs().max() <= 0.5 + 1e-3
+    assert moved.std() > 0.25
 
 
 def test_exactly_is_what_writing_would_say(model):

@@ -3,8 +3,8 @@
 import pytest
 
 from course_lib.data.verifiable import LEARNED_KINDS, OTHER_KINDS
-from course_lib.instruments import results
-from research.experiments.reward import share
+from course_lib.instruments import answered, results
+from course_lib.instruments.answered import share
 
 FIGURES = results.load("reward")["figures"]
 RUNS = [run["after"] for name in ("GRPO", "rewarded alone") for run in FIGURES["arms"][name]]
@@ -28,3 +28,40 @@ def test_a_reward_for_short_answers_alone_brings_most_of_the_gain():
 
 def test_before_training_no_answer_has_fewer_than_eight_tokens():
     assert min(length for x in FIGURES["before"] for length in x["lengths"]) == 8
+
+
+def test_before_training_nearly_every_answer_that_ends_is_right():
+    own = answered.of(FIGURES["before"], LEARNED_KINDS)
+    right = [r for x in own for end, r in zip(x["ended"], x["right"], strict=True) if end]
+    assert sum(right) / len(right) > 0.9
+
+
+def test_four_examples_are_ahead_where_nobody_trained_and_training_where_it_was():
+    shown = FIGURES["four examples"]
+    assert share(shown, LEARNED_KINDS) < 0.6
+    assert share(shown, OTHER_KINDS) > 0.3
+    assert answered.parts(shown)["ended"] == 1
+
+
+def test_answers_end_after_a_training_that_never_rewarded_an_end():
+    [run] = FIGURES["arms"]["end left out"]
+    assert answered.parts(FIGURES["before"])["ended"] < 0.25
+    assert answered.parts(run["after"])["ended"] > 0.95
+
+
+def test_of_eight_answers_one_nearly_always_names_the_word_before_training_and_after():
+    assert answered.parts(FIGURES["before"])["1 of 8 named"] > 0.9
+    assert all(answered.parts(run)["1 of 8 named"] == 1 for run in RUNS)
+
+
+def test_the_clip_makes_no_difference_in_four_steps_on_a_draw():
+    arms = FIGURES["arms"]
+    clipped, free = (
+        share(arms[f"four steps a draw{x}"][0]["after"], LEARNED_KINDS) for x in ("", ", no clip")
+    )
+    assert clipped == pytest.approx(free, abs=0.05)
+
+
+def test_direct_preference_optimization_stays_behind_with_each_seed():
+    best = max(share(run["after"], LEARNED_KINDS) for run in FIGURES["arms"]["DPO"])
+    assert best < min(share(run, LEARNED_KINDS) for run in RUNS) - 0.15

@@ -8,7 +8,7 @@ from course_lib.reward import answer_tokens
 exercise = Exercise(
     reference=answer_tokens,
     lesson="18",
-    title="Find the bug: nothing is learned about where to end",
+    title="Find the bug: no answer is rewarded for its end",
     minutes=5,
     difficulty=2,
     clauses={"What stands behind the first `stop` is padding": "stops_counted"},
