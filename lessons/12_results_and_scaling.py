@@ -65,7 +65,7 @@ def trained(d, budget=BUDGET, seconds=60):
 
 
 # %% [markdown]
-# Train all five, and let them write, from the same random numbers. Can you see which is best?
+# Train all five, and let them write, from the same random numbers. Which is best?
 
 # %% tags=["training"]
 models = {d: trained(d) for d in (8, 12, 16, 24, 32)}
@@ -131,7 +131,7 @@ print(f"GPT-3 by the formula: {gpt3 / 1e9:.1f} billion")
 #
 # ## How many operations is a training?
 #
-# In a forward pass every parameter takes part in one **multiply-add** for each token: two operations. The backward pass computes two such products, for the gradients of parameter and input. So $D$ tokens take
+# In a forward pass every parameter takes part in one **multiply-add** for each token: two operations. The backward pass takes two such products, for the gradients of both. So $D$ tokens take
 #
 # $$C = 3\,\big(\underbrace{2N}_{\text{matrices}} + \underbrace{2\, n_{layer}\, n_{ctx}\, d_{attn}}_{\text{scores, averages}}\big)\, D \;\approx\; 6\,N\,D$$
 #
@@ -252,9 +252,9 @@ reveal(guess, round(shares[max(shares)]))
 pictures.waste(kept["rows"], 4.8e11, shares)
 
 # %% [markdown]
-# Less than half. Four times too small wastes as much. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
+# Less than half. Four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 #
-# So score your choice by what it **wastes**. Four sizes were trained at the next budget, and no fit has seen them. Beside your line: four fixed exponents; 0.5 doubles the size from budget to budget. They start from the last valley, and from the two before.
+# So score your choice by what it **wastes**. Four sizes were trained at the next budget, unseen by any fit. Beside your line: four fixed exponents; 0.5 doubles the size from budget to budget. They start from the last valley, and from the two before.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
@@ -284,7 +284,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well. But so does doubling: one step ahead the valley is too broad to tell your line and both papers' exponents apart. From your row, 64 times smaller, 0.5 ends too small and 0.73 too large.
+# You chose well. So does doubling: one step ahead the valley is too broad to tell your line and both papers' exponents apart. From your row, 64 times smaller, 0.5 ends too small and 0.73 too large.
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -415,7 +415,7 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# The other 8 % are the last norm's three vectors, which the bill leaves out. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads and 50,257 tokens. On 12 sequences of 1,024 tokens, what takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# The other 8 % are the last norm's vectors, left out of the bill. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads and 50,257 tokens. On 12 sequences of 1,024 tokens, what takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four

@@ -3,7 +3,7 @@
 #
 # **25 minutes · an exploration of lesson 12 · needs nothing**
 #
-# In 2022 a laboratory measured hundreds of models, fitted one law with five numbers, and changed what everybody trains. A well-known notebook, nanoGPT's `scaling_laws.ipynb`, puts a budget of $2.21 \cdot 10^{19}$ operations into the printed law. It gets 316 million parameters and 11.65 billion tokens, where the paper's own table has 400 million and 9.2 billion, and it ends with "there is some unresolved disagreement here too...". **How well must a law's numbers be known before you spend a budget on them?** You derive what the law recommends, and find where the disagreement comes from.
+# In 2022 a laboratory fitted one law with five numbers to hundreds of models, and changed what everybody trains. nanoGPT's notebook `scaling_laws.ipynb` puts $2.21 \cdot 10^{19}$ operations into the printed law. It gets 316 million parameters, where the paper's own table has 400 million, and says: "there is some unresolved disagreement here too...". **How well must a law's numbers be known before you spend a budget on them?** You derive what the law recommends, and find where the disagreement comes from.
 
 # %%
 import numpy as np
@@ -51,7 +51,8 @@ for name, (n, d) in best.items():
 # Two digits of rounding are most of the disagreement. A little more is the notebook's grid of sizes, in steps of 15 %. The budget is a number of 20 digits, and it is raised to a power, so a small change of an exponent moves the result far.
 #
 # At this budget the new fit agrees with the old one. Does it at a larger one?
-#
+
+# %% [markdown]
 # ## Gopher and Chinchilla
 #
 # Their laboratory had spent $5.76 \cdot 10^{23}$ operations on **Gopher**: 280 billion parameters, about one token for each. For the same they trained **Chinchilla**: 70 billion parameters, 20 tokens for each. It was better at nearly every task. **By how much do the three laws' sizes differ at this budget: by a tenth, by half, or more than twice?**
@@ -64,8 +65,7 @@ BUDGET = 5.76e23
 best = {name: compute_optimal(BUDGET, *law) for name, (_, *law) in laws.items()}
 for name, (n, d) in best.items():
     print(f"{name:20} {n / 1e9:3.0f} billion parameters, {d / n:3.0f} tokens each")
-sizes = [n for n, _ in best.values()]
-reveal(guess, f"{max(sizes) / min(sizes):.1f} times")
+reveal(guess, f"{max(best.values())[0] / min(best.values())[0]:.1f} times")
 
 # %% [markdown]
 # The new fit recommends Chinchilla's size. The old one agrees with it where models were measured, and is far from it at 26,000 times that budget. Here rounding alone raises the tokens for each parameter by half.
@@ -78,8 +78,7 @@ budgets = sorted({row["flops"] for row in rows})
 for seeds in ((0,), (1,), (2,), (0, 1, 2)):
     own = [row for row in rows if row["seed"] in seeds]
     valleys = [[(x["parameters"], x["loss"]) for x in own if x["flops"] == c] for c in budgets]
-    sizes = [isoflop.minimum(points)[0] for points in valleys]
-    exponent, _ = np.polyfit(np.log(budgets), np.log(sizes), 1)
+    exponent, _ = np.polyfit(np.log(budgets), np.log([isoflop.minimum(x)[0] for x in valleys]), 1)
     print(f"seeds {seeds}: the best size grows as C^{exponent:.2f}")
 
 # %% [markdown]
