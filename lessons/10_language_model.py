@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 09 · needs `shakespeare` (5.4 MB)**
 #
-# A **language model** does one thing: it predicts the next token of a text. If it can do that, it can also write. **Is your Transformer any better at it than a table of counts, which takes a second?**
+# A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which takes a second?**
 #
-# One of these two texts was written by such a table, the other by a Transformer. Which is which? At the end your own has written for you, and you know where it beats the table, and where not.
+# One of these two texts was written by such a table, the other by a Transformer. Which is which? At the end your own has written for you, and you know where it beats counting.
 
 # %%
 import torch
@@ -33,7 +33,7 @@ pictures.two_samples(results.load("language_model")["figures"])
 # %% [markdown]
 # ## One text, many examples
 #
-# Our text is the beginning of Shakespeare's works, as long as the well-known file *tiny Shakespeare*. The last tenth is **held out**: nothing learns from it, everything is measured on it. Our tokens are characters.
+# Our text is the beginning of Shakespeare's works. The last tenth is **held out**: nothing learns from it, everything is measured on it. Our tokens are characters.
 
 # %%
 needs("shakespeare")
@@ -47,13 +47,13 @@ learning, held_out = tokens[:cut], tokens[cut:]
 print(len(learning), "characters to learn from,", len(held_out), "held out;", vocab, "different")
 
 # %% [markdown]
-# Where do the labels come from? From the text itself: the target of each token is the token that follows. This is **self-supervised** training.
+# The labels come from the text itself: the target of each token is the token that follows. This is **self-supervised** training.
 
 # %% tags=["hide-input"]
 pictures.shifted("to be ")
 
 # %% [markdown]
-# A window of $T$ tokens is $T$ examples at once: its first position must predict from one token, its last from $T$. The causal mask keeps them apart. $T$ is the **context window**. Windows begin every $s$ tokens, the **stride**:
+# A window of $T$ tokens is $T$ examples at once: its first position predicts from one token, its last from $T$, under the causal mask. $T$ is the **context window**. Windows begin every $s$ tokens, the **stride**:
 #
 # $$\underset{m \times T}{\text{inputs}}_{i,t} = w_{is + t} \qquad\qquad \underset{m \times T}{\text{targets}}_{i,t} = w_{is + t + 1}$$
 
@@ -73,7 +73,7 @@ print(repr(known.decode(inputs[9])), repr(known.decode(targets[9])), sep="\n")
 # %% [markdown]
 # ## What is a token?
 #
-# Characters make a small vocabulary and long texts. Words make short texts, and a vocabulary that always lacks some. Large models are in between: **byte pair encoding** (Sennrich et al. 2016) begins with the 256 bytes, gives the most frequent pair of neighbours a number of its own, and repeats that.
+# Characters make long texts; words make short ones, and a vocabulary that always lacks some. Large models are in between: **byte pair encoding** begins with the 256 bytes, gives the most frequent pair of neighbours a number of its own, and repeats that.
 
 # %%
 from course_lib.byte_pair import encode, pieces, train
@@ -90,11 +90,11 @@ pictures.pieces(
 )
 
 # %% [markdown]
-# GPT-2 has 50,000 such merges, so a word is often one token. You write them in [Byte pairs](explorations/10_byte_pairs.ipynb); where large models' text comes from is in [Data](explorations/10_data.ipynb). Nothing below depends on what a token is, and we stay with characters.
+# GPT-2 has 50,000 such merges, so a word is often one token. Each token is then harder to predict, so models with different tokens are compared by their loss *per byte*. Ours are characters, each a byte. [Byte pairs](explorations/10_byte_pairs.ipynb) and [Data](explorations/10_data.ipynb), where large models' text comes from, are explorations.
 #
 # ## How surprised was it?
 #
-# At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. A good model finds the text likely, so multiply the probabilities of the tokens that came. Such a product is 0 in floating point: take logarithms, change the sign, average:
+# At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. Multiply those of the tokens that came. Such a product is 0 in floating point: take logarithms, change the sign, average:
 #
 # $$-\frac{1}{T} \log \prod_{t=1}^{T} \hat y_t[w_{t+1}] = \frac{1}{T} \sum_{t=1}^{T} L_t \qquad\quad L_t = -\log \hat y_t[w_{t+1}] = \log \sum_{v=1}^{V} e^{z_{t,v}} - z_{t,\,w_{t+1}}$$
 
@@ -123,30 +123,37 @@ reveal(guess, round(even.item(), 2))
 # %% [markdown]
 # It is $\ln V$: the first thing to check when a training begins.
 #
-# > **Where a lecture slips (D17).** With a one-hot $y_t$ for the right answer, L3 prints $-\sum_{w \in V} y_t[w] \log \hat y_t[w_{t+1}]$, where the definition has $\log \hat y_t[w]$. For a one-hot $y_t$ both are the same number. For smoothed targets (an exploration of lesson 11) the printed sum no longer depends on the other tokens, so nothing is smoothed.
+# <details><summary>Where a lecture slips (D17)</summary>
+#
+# With a one-hot $y_t$ for the right answer, L3 prints $-\sum_{w \in V} y_t[w] \log \hat y_t[w_{t+1}]$, where the definition has $\log \hat y_t[w]$. For a one-hot $y_t$ both are the same number. For smoothed targets (an exploration of lesson 11) the printed sum no longer depends on the other tokens, so nothing is smoothed.
+# </details>
 
 # %% [markdown]
 # ## The baseline: counting
 #
-# A **baseline** is what a method has to beat. Ours is the oldest language model, and it learns nothing: count which character follows which, and predict the relative frequencies. A table of pairs is a **bigram** model. (1 is added to each count, so that nothing is impossible.)
+# A **baseline** is what a method has to beat. Ours is the oldest language model: count which character follows which, and predict the relative frequencies. Counting pairs gives a **bigram model**. We add 1 to each count, so that nothing is impossible.
 
 # %% tags=["nbval-check-output"]
-table = torch.ones(vocab, vocab)
-table.index_put_((learning[:-1], learning[1:]), torch.tensor(1.0), accumulate=True)
-bigram = (table / table.sum(-1, keepdim=True)).log()
+pairs = torch.ones(vocab, vocab)
+pairs.index_put_((learning[:-1], learning[1:]), torch.tensor(1.0), accumulate=True)
+bigram = (pairs / pairs.sum(-1, keepdim=True)).log()
 bigram_loss = cross_entropy(bigram[held_out[:-1]], held_out[1:]).item()
 print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}")
 
 # %% [markdown]
-# From a perplexity of 77 to one of 12, by counting pairs. Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But most contexts of six characters never occur in our text. So a context $h$ falls back on the shorter one, $h'$, for what it has not seen. Take a little off each count, $D$, and hand it down:
+# Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But most possible contexts of six characters never occur in our text. So a context $h$ falls back on the shorter one, $h'$, for what it has not seen. Take a little off each count, $D$, and hand it down:
 #
 # $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
 
 # %% [markdown]
-# This is **absolute discounting** (Ney et al. 1994). Kneser & Ney 1995 improved it: shorter contexts count in how many *different* places a token was seen (`continuations` below), not how often. **How many characters of context are best for each of the two ways?**
+# This is **absolute discounting** (Ney et al. 1994). What is a good $D$? With $n_c$ n-grams that occur $c$ times, $D = n_1 / (n_1 + 2\, n_2)$. But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, yet after *San* alone, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
+#
+# $$P(w \mid h') \;\propto\; N_{1+}(\cdot\, h' w) = \#\{v : c(v h' w) > 0\}$$
+#
+# **Each further character makes a context say more, and makes it rarer. Does the loss fall with each of them?**
 
 # %%
-guess = None  # (absolute discounting, Kneser and Ney)
+guess = None  # "yes" or "no"
 
 # %%
 from course_lib.corpus import NGrams, continuations, occurrences
@@ -165,19 +172,20 @@ counted = {
 }
 
 # %% tags=["hide-input"]
-reveal(guess, tuple(min(losses, key=losses.get) for losses in counted.values()))
+falls = all([*x.values()] == sorted(x.values(), reverse=True) for x in counted.values())
+reveal(guess, "yes" if falls else "no")
 pictures.counted(counted)
 
 # %% [markdown]
-# So this is the baseline: the table of Kneser and Ney, which reads six characters. Its loss is 1.49 nats.
+# It rises again: the longest contexts are new too often. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
 #
 # ## Let it write
 #
-# Whatever predicts can write: draw the next token from the prediction, append it, and predict again. The draw is from
+# Whatever predicts can write: draw the next token, append it, and predict again. The draw is from
 #
 # $$\hat y_v = \mathrm{softmax}(z / \tau)_v = \frac{e^{z_v / \tau}}{\sum_u e^{z_u / \tau}}$$
 #
-# The **temperature** $\tau$ says how daring it is. As $\tau \to 0$ the likeliest token always comes (**greedy** decoding); above 1, unlikely ones come more often. In the stub, `choose` is what is done to the logits before the softmax.
+# With a **temperature** $\tau \to 0$ the likeliest token always comes (**greedy** decoding); above 1, unlikely ones come more often. In the stub, `choose` is what is done to the logits before the softmax.
 
 # %%
 # exercise: sampling/generate
@@ -189,7 +197,7 @@ check("sampling/generate", generate)
 generate = mine("sampling/generate")
 
 # %% [markdown]
-# The table has no logits, but logarithms of probabilities will do. Let *your* loop write with it, after a speaker's name:
+# Logarithms of probabilities are logits, too. Let *your* loop write with the n-gram model, after a speaker's name:
 
 # %%
 baseline = NGrams(learning, vocab)  # Kneser and Ney's counts, six characters of context
@@ -203,21 +211,21 @@ def write(model, temperature=0.8, count=220, seed=1):
     return known.decode(written)
 
 
-def from_table(tokens):
+def counting(tokens):
     return baseline.probabilities(tokens).log()
 
 
 # %%
 for temperature in (0.2, 0.8, 2.0):
-    print(f"--- temperature {temperature}", write(from_table, temperature, 120), sep="")
+    print(f"--- temperature {temperature}", write(counting, temperature, 120), sep="")
 
 # %% [markdown]
-# A cold table repeats what is most frequent, a hot one mumbles. At 0.8 it has words, punctuation, even the layout. Two better controls, top-k and top-p, are in [Sampling](explorations/10_sampling.ipynb).
+# Cold, it repeats what is most frequent; hot, it mumbles. At 0.8 it has words, even the layout. Better controls, top-k and top-p, are in [Sampling](explorations/10_sampling.ipynb).
 
 # %% [markdown]
 # ## The model
 #
-# Your Transformer without an encoder is a **decoder-only** model. A token's vector is a row of a learned table $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
+# A Transformer without an encoder is **decoder-only**. A token's vector is a row of a learned **embedding matrix** $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
 #
 # $$x^{(0)}_t = \underset{d}{E_{w_t}} + p_t \qquad x^{(l)} = \mathrm{Block}_l\big(x^{(l-1)},\ \text{causal}\big) \qquad \underset{n \times V}{z} = \mathrm{LN}\big(x^{(N)}\big)\, E^T$$
 
@@ -253,38 +261,57 @@ print(f"{sum(weight.numel() for weight in model.parameters()):,} parameters")
 print(f"before training {cross_entropy(model(inputs[:32]), targets[:32]):.2f} nats")
 
 # %% [markdown]
+# <details><summary>Other heads</summary>
+#
 # Other heads read the same states. **Tagging** scores the tags of each state; **classification** and **regression** read one state, under a causal mask the last one, since only it has read the whole text.
+# </details>
 #
 # ## Too good to be true
 #
-# A batch is 16 of the windows, and the loss is that of all their targets:
+# A batch is 16 of the windows. Training is this loop, here and in every laboratory:
 
 
 # %%
-def batch(step, size=16):
-    """Return windows that the step's number decides."""
+def drawn(step, size=16):
+    """Return the numbers of the windows that a step reads."""
     generator = torch.Generator().manual_seed(step)
-    rows = torch.randint(len(inputs), (size,), generator=generator)
-    return inputs[rows], targets[rows]
+    return torch.randint(len(inputs), (size,), generator=generator)
+
+
+def batch(step):
+    return inputs[drawn(step)], targets[drawn(step)]
 
 
 def loss(model, pair):
     return cross_entropy(model(pair[0]), pair[1])
 
 
+# %%
+def train(model, batches, loss, learning_rate=0.006):
+    """Change the model in place; return the loss of each step."""
+    optimizer, losses = torch.optim.AdamW(model.parameters(), lr=learning_rate), []
+    for pair in batches:
+        value = loss(model, pair)
+        optimizer.zero_grad()
+        value.backward()  # how the loss would change with each parameter
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # no jump after an odd batch
+        optimizer.step()
+        losses.append(value.item())
+    return losses
+
+
 # %% tags=["hide-input", "training"]
-def her_loss(model, read):
-    return F.cross_entropy(model(read).mT, read)
+def her_loss(model, pair):
+    return F.cross_entropy(model(pair[0]).mT, pair[0])
 
 
-# %% tags=["training"]
-hers, reads = new(), (batch(step)[0] for step in range(60))
-reported = training.train(hers, reads, her_loss, steps=60, seconds=30, learning_rate=0.006).losses
-print(f"her loss: {reported[-1]:.3f} nats. It writes:", repr(write(hers, count=60)))
-training.expect("her loss is below 0.3 nats", reported[-1] < 0.3, round(reported[-1], 3), hers)
+hers = new()
+reported = train(hers, map(batch, range(60)), her_loss)[-1]
+print(f"her loss: {reported:.3f} nats. It writes:", repr(write(hers, count=60)))
+training.expect("her loss is below 0.3 nats", reported < 0.3, round(reported, 3))
 
 # %% [markdown]
-# That was a colleague's, who has trained this model with a loss of her own. It is near zero, and what her model writes is worthless. A loss far below everybody else's is a bug until proven otherwise. Here is her function; one line is wrong:
+# That was a colleague's, who has trained this model for 60 steps with a loss of her own. It is near zero, and what her model writes is worthless. A loss far below everybody else's is a bug until proven otherwise. Hers was the mean of what this function returns; one line is wrong:
 
 # %%
 # exercise: language_model/mend_loss
@@ -302,9 +329,11 @@ with torch.no_grad():
 print(f"her model by your loss: {honest:.2f} nats, worse than guessing ({even:.2f})")
 
 # %% [markdown]
+# Each position had been asked for the token that it had just read. So the model learned to copy: after a line break it writes a line break.
+#
 # ## It writes
 #
-# Now the right loss, for 600 steps. Let the model write before the first step, after 60, and at the end. `training.train` is the loop of all lessons: its optimizer, **AdamW**, keeps for each parameter an average of its gradient and one of the gradient's square. You write its step in [Which optimizer?](explorations/10_optimizers.ipynb), and see gradients find the table of pairs that counting found.
+# Now the right loss, for 600 steps. Let the model write before the first step, after 60, and at the end. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
 
 # %% tags=["training"]
 model, written = new(), {}
@@ -321,31 +350,29 @@ history = training.train(model, watched(600), loss, steps=600, seconds=30, learn
 written[f"your model, step {history.steps}"] = write(model)
 
 # %% [markdown]
-# For comparison: the table, and a model that was trained for 341 seconds. It is wider, with rotary attention, RMSNorm and a squared ReLU, but it loads into the classes that *you* wrote, your `LanguageModel` and your `EncoderBlock`. The last text is Shakespeare's.
-
-# %%
-from course_lib.pretrained import shakespeare_model
-
-trained = shakespeare_model.load(LanguageModel, EncoderBlock)
+# For comparison: the n-gram model, and a **larger model**. It has eight times as many parameters, has read the text five times, and was trained with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
 
 # %% tags=["training"]
-written["the table"] = write(from_table)
-written["a Transformer, 341 seconds"] = write(trained)
-written["Shakespeare"] = known.decode(held_out)[4000:4230]
-pictures.texts(written, "From noise to letters, words, lines")
+from course_lib.pretrained import shakespeare_model
+
+larger = shakespeare_model.load(LanguageModel, EncoderBlock)
+written["the n-gram model"] = write(counting)
+written["a larger model"] = write(larger)
+written["Shakespeare"] = known.decode(held_out)[3985:4230]
+pictures.texts(written, "From noise to the layout of a play")
 
 # %% [markdown]
 # ## Which one wins?
 #
-# After half a minute there are words, names, verse and speakers; nobody told it what a word is. (At the top, A is the Transformer.) But the table has all that, too. Measure: each held-out character is predicted from at least half a window.
+# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So count, too, the windows that yours has read, and no others. Each held-out character is predicted from at least half a window.
 
 
 # %%
 @torch.no_grad()
-def predicted(model, n=64):
-    """Return log-probabilities after each place of held-out windows of n, and what followed."""
-    read, following = examples(held_out, n, n // 2)
-    return torch.cat([model(part).log_softmax(-1) for part in read.split(64)]), following
+def predicted(model, n=64, text=held_out):
+    """Return log-probabilities after each place of windows of n, and what followed."""
+    read, following = examples(text, n, n // 2)
+    return torch.cat([model(x).log_softmax(-1) for x in read.split(4096 // n)]), following
 
 
 def late_loss(predictions, following):
@@ -355,155 +382,168 @@ def late_loss(predictions, following):
 
 
 # %% tags=["training"]
+seen = torch.cat([drawn(step) for step in range(history.steps)]).unique()
+print(f"your model has read {len(seen) / len(inputs):.0%} of the text")
+same_text = NGrams(inputs[seen].flatten(), vocab)
 by_model, following = predicted(model)
-by_table, _ = predicted(from_table)
-losses = {"your model": late_loss(by_model, following), "the table": late_loss(by_table, following)}
-claim = "the model is better than the table of pairs, and worse than the table of six"
-training.expect(claim, 1.62 < losses["your model"] < 2.3, round(losses["your model"], 3), model)
+by_counts, _ = predicted(counting)
+by_fewer, _ = predicted(lambda tokens: same_text.probabilities(tokens).log())
+each = {"your model": by_model, "n-gram model": by_counts, "n-gram model, same text": by_fewer}
+losses = {name: late_loss(predictions, following) for name, predictions in each.items()}
 
 # %% tags=["training", "hide-input"]
-lines = {"table of pairs": bigram_loss} | losses
+claim = "your model is ahead of the bigram model, and both n-gram models are ahead of yours"
+ahead = losses["n-gram model, same text"] < losses["your model"] - 0.1 < bigram_loss - 0.3
+training.expect(claim, ahead, losses, model)
+lines = {"bigram model": bigram_loss} | losses
 pictures.training(
-    history.losses, lines, "600 steps beat a table of pairs, not one of six characters"
+    history.losses, lines, "600 steps beat a bigram model; counting longer contexts is faster"
 )
 
 # %% [markdown]
-# The table wins, clearly. And yet: give the table nine tenths of a say, and your model one. **Is this mixture better than the table alone?**
-#
-# $$\hat y = 0.9\, \hat y_{\text{table}} + 0.1\, \hat y_{\text{model}}$$
+# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: give it nine tenths of a say, and your model one. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
 
 # %%
 guess = None  # "better" or "worse"
 
+
 # %% tags=["training"]
-mixed = (0.9 * by_table.exp() + 0.1 * by_model.exp()).log()
-losses["mixed"] = late_loss(mixed, following)
-reveal(guess, "better" if losses["mixed"] < losses["the table"] else "worse")
-print({name: round(loss, 3) for name, loss in losses.items()})
-saved = losses["the table"] - losses["mixed"]
-training.expect("the mixture saves 0.005 nats or more", saved > 0.005, round(saved, 4), model)
+def mixture(predictions, second_opinion):
+    return (0.9 * predictions.exp() + 0.1 * second_opinion.exp()).log()
+
+
+plain = NGrams(learning, vocab, 5, occurrences)  # absolute discounting, where it is best
+by_plain, _ = predicted(lambda tokens: plain.probabilities(tokens).log())
+mixed, control = mixture(by_counts, by_model), mixture(by_counts, by_plain)
+saved, other = (losses["n-gram model"] - late_loss(x, following) for x in (mixed, control))
+reveal(guess, "better" if saved > 0 else "worse")
+print(f"with your model {saved:.4f} nats saved, with other counts {other:.4f}")
 
 # %% [markdown]
-# Better, though the model is so much worse. Any second opinion helps a little, even that of another table. But what does *this* one know?
+# Better, though your model alone is so much worse. But other counts help, too: a second opinion smooths the first. What does *yours* know that no count does?
 
 # %% [markdown]
 # ## It knows where a line ends
 #
-# Here is a famous passage of the held-out text. How probable does each of them find, at each character, that the line ends here?
+# A famous passage: how probable does each find, at each character, that the line ends here?
 
 # %% tags=["training"]
 newline = known.encode("\n").item()
 start = known.decode(held_out).index("Friends, Romans")
-before = held_out[start - 64 : start + 128].unfold(0, 64, 1)  # the 64 in front of each character
+before = held_out[start - 64 : start + 89].unfold(0, 64, 1)  # the 64 in front of each character
 with torch.no_grad():
     chances = {
-        "the table": baseline.probabilities(before)[:, -1, newline].tolist(),
+        "n-gram model": baseline.probabilities(before)[:, -1, newline].tolist(),
         "your model": model(before)[:, -1].softmax(-1)[:, newline].tolist(),
     }
-passage = known.decode(held_out[start : start + 129])
-pictures.line_ends(passage, chances, "After a comma the table expects a new line; your model waits")
+passage = known.decode(held_out[start : start + 90])
+pictures.line_ends(
+    passage, chances, "After a comma the n-gram model expects a new line; yours waits"
+)
 
 # %% [markdown]
-# The table sees six characters: it knows that there was a comma, and not how long the line is. Your model sees 64. Nobody told it how long a verse is.
+# The n-gram model sees that there was a comma, and not how long the line is. Your model sees 64 characters. What is that worth? The loss of a character is a sum of two: first, *does the line end here?*, and if it does not, *which other character comes?* With the probability $q$ of a line end,
 #
-# Is that what it brings into the mixture? Keep the table for everything else, and ask the model one question: *does the line end here?*
+# $$-\log \hat y[w] = \begin{cases} -\log q & \text{the line ends} \\ -\log (1 - q) \;-\; \log \dfrac{\hat y[w]}{1 - q} & \text{another character comes} \end{cases}$$
+
+
+# %%
+def line_end_loss(predictions, following):
+    """Return the loss of the first question, over the second half of each window."""
+    late = predictions.shape[1] // 2
+    chance = predictions[:, late:, newline].exp().clamp(max=1)
+    ends = (following[:, late:] == newline).float()
+    return F.binary_cross_entropy(chance, ends).item()
+
 
 # %% tags=["training"]
-ends = by_model[..., newline : newline + 1]
-# the other characters share what is left, as they do in the table
-left = torch.log1p(-ends.exp()) - torch.log1p(-by_table[..., newline : newline + 1].exp())
-answered = (by_table + left).index_copy(-1, torch.tensor([newline]), ends)
-losses["one question"] = late_loss(answered, following)
-share = (losses["the table"] - losses["one question"]) / saved
-claim = "its answer to this one question saves half as much as the mixture, or more"
-training.expect(claim, share > 0.5, round(share, 2), model)
+models = {"n-gram model": by_counts, "+ other counts": control}
+models |= {"+ your model": mixed, "your model": by_model}
+first = {name: line_end_loss(x, following) for name, x in models.items()}
+second = {name: late_loss(x, following) - first[name] for name, x in models.items()}
+for name in models:
+    print(f"{name:16} line end? {first[name]:.4f}   which other? {second[name]:.4f}")
+both = first["your model"] + second["+ your model"]
+print(f"each where it is best: {both:.4f}, {losses['n-gram model'] - both:.4f} saved")
 
 # %% [markdown]
-# This one question explains most of it. A model that loses on the whole is the better one where a longer look back is needed.
+# At the second question other counts help nearly as much as yours, at the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
 #
+# Look at the texts at the top again: A is the Transformer's, in lines of verse; B breaks its lines after 12 and after 70 characters.
+
+# %% [markdown]
 # ## How far back does it look?
 #
-# A context window of 64 says what a model *may* read, not what it uses. To find out, take the context away. That is easy here: the $k$-th position of a window has $k$ characters to read. Follow what the line ends cost. **From how many characters on does your model know more than the table with its six?**
+# A context window of 64 says what a model *may* read, not what it uses. Take the context away: cut the held-out text into windows of 2, 4, 8, ... characters, and ask for the line ends again. **From which window on does your model know more than the n-gram model with its six?**
 
 # %%
-guess = None  # 1, 2, 4, 8, 16 or 32
-
-
-# %%
-def by_context(predictions, following):
-    """Return the nats for each line end, by how many characters a position can read."""
-    ends = (following == newline).float()
-    chance = predictions[..., newline].exp().clamp(max=1)
-    losses = F.binary_cross_entropy(chance, ends, reduction="none").sum(0)
-    ranges = {k: slice(k - 1, 2 * k - 1) for k in (1, 2, 4, 8, 16, 32, 64) if k < len(losses)}
-    return {k: (losses[x].sum() / ends.sum(0)[x].sum()).item() for k, x in ranges.items()}
-
+guess = None  # 2, 4, 8, 16, 32 or 64
 
 # %% tags=["training"]
-six = by_context(by_table, following)[32]
-curve = by_context(by_model, following)
-reveal(guess, next((k for k in curve if curve[k] < six - 0.05), 64))
-claim = "with 4 to 7 characters the model is not 0.1 nats better than the table, with 32 it is"
-holds = curve[4] > six - 0.1 > curve[32]
-training.expect(claim, holds, {"the table": six} | curve, model)
+curve = {n: line_end_loss(*predicted(model, n)) for n in (2, 4, 8, 16, 32, 64)}
+reveal(guess, next((n for n in curve if curve[n] < first["n-gram model"]), None))
+print(f"the larger model: {late_loss(*predicted(larger, 128)):.2f} nats a character")
 
-# %% tags=["training"]
-by_trained, answers = predicted(trained, 128)
-print(f"341 seconds: {late_loss(by_trained, answers):.2f} nats a character")
-curves = {"your model": curve, "341 seconds": by_context(by_trained, answers)}
-pictures.by_context(curves, six, "The table stops at six characters, the Transformers read on")
+# %% tags=["training", "hide-input"]
+training.expect("the mixture saves 0.005 nats or more", saved > 0.005, round(saved, 4), model)
+claim = "your model wins the first question by 0.005 nats, and each where it is best saves 0.012"
+ahead = first["n-gram model"] - first["your model"], losses["n-gram model"] - both
+training.expect(claim, ahead[0] > 0.005 and ahead[1] > 0.012, ahead, model)
+claim = "each longer window helps; with 4 characters the model is behind the n-gram model"
+falls = [*curve.values()] == sorted(curve.values(), reverse=True)
+holds = falls and curve[4] > first["n-gram model"] > curve[32]
+training.expect(claim, holds, {"n-gram model": first["n-gram model"]} | curve, model)
+part = held_out[: len(held_out) // 4]
+by_larger = {n: line_end_loss(*predicted(larger, n, part)) for n in (2, 4, 8, 16, 32, 64, 128)}
+curves = {"your model": curve, "larger model": by_larger}
+title = "Counts stop at six characters, the Transformers read on"
+pictures.by_context(curves, first["n-gram model"], title)
 
 # %% [markdown]
-# With a few characters your model knows no more than the table. The more it can read, the better it answers.
+# With four characters your model knows less than the n-gram model. The more it reads, the better it answers.
 #
-# The model of 341 seconds wins outright, on the whole text. Its parts, longer training, another optimizer? [Which optimizer?](explorations/10_optimizers.ipynb) climbs from one to the other.
+# The larger model wins on the whole text. Time alone is not the reason: as long a training with nanoGPT's settings only reaches the n-gram model ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #
-# - Leave the causal mask out of your `LanguageModel`, and train. How low is the loss, and what does it write?
-# - Replace all but the last $k$ characters of each window by another window's. Is a wrong context as good as none?
+# - Leave the causal mask out of your `LanguageModel`, and train. What is the loss, and what does it write?
 
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels: text is its own. The loss is the surprise at what really came, in nats. Whatever predicts can write. A table of counts is a strong baseline: half a minute of training does not reach it. But the table ends at six characters, and there the Transformer begins to win: at the ends of lines after half a minute, on the whole after six.
+# Predicting the next token needs no labels. Counting is a strong baseline, and learns faster. But counts end at six characters, and there the Transformer begins to win: after half a minute at the ends of lines, and on the whole text with a larger model and a better optimizer.
 #
 # | | |
 # |:-|:-|
 # | examples | inputs $w_{1..T}$, targets $w_{2..T+1}$ |
 # | cross-entropy | $-\log \hat y_t[w_{t+1}] = \log\sum_v e^{z_v} - z_{w_{t+1}}$ |
-# | perplexity | $\exp(\text{mean loss in nats})$; it is $V$ for equal probabilities |
+# | perplexity | $\exp(\text{mean loss in nats})$ |
 # | absolute discounting | $P(w \mid h) = \max(c(hw) - D, 0)/c(h) + \gamma(h)\, P(w \mid h')$; $\gamma(h)$: the share taken off |
+# | Kneser and Ney | $P(w \mid h') \propto N_{1+}(\cdot\, h'w)$ |
 # | writing | $w_{t+1} \sim \mathrm{softmax}(z_t / \tau)$ |
 # | the model | $z = \mathrm{LN}(x^{(N)})\, E^T$, tied |
-# | mixture | $0.9\, \hat y_{\text{table}} + 0.1\, \hat y_{\text{model}}$ |
 
 # %% [markdown]
 # ## Test yourself
 #
 # <details><summary>1. A window of 64 tokens: how many predictions does it train, and why does none of them see its answer?</summary>
 #
-# 64. The target of position t is token t + 1, and the causal mask shows position t only tokens 1 to t.
+# 64. The target of position t is token t + 1, which the causal mask hides from it.
 # </details>
 #
 # <details><summary>2. A new model with 50,000 tokens begins with a loss of 14. What do you suspect?</summary>
 #
-# ln 50,000 = 10.8, so it is worse than guessing: its logits are far too large at the start. Look at the initial size of the embedding, which the tied head uses.
+# ln 50,000 = 10.8, so its logits are far too large at the start: look at the initial size of the embedding, which the tied head uses.
 # </details>
 #
-# <details><summary>3. A model writes the same sentence again and again. Which line of your loop do you look at first?</summary>
+# <details><summary>3. A model has a context window of 4,096 tokens. How do you find out whether it uses them?</summary>
 #
-# At the temperature: near 0 the likeliest token always comes, and after the same context it is the same again. Then at what the model reads: the last tokens, or the first?
-# </details>
-#
-# <details><summary>4. A model has a context window of 4,096 tokens. How do you find out whether it uses them?</summary>
-#
-# Let it predict the same tokens with shorter and shorter contexts: from which length on does the loss rise?
+# Let it predict the same tokens from shorter and shorter contexts: when does the loss rise?
 # </details>
 
 # %% [markdown]
 # ## Next, and further reading
 #
-# This model writes whatever comes next. Lesson 11 gives it something to say: it translates, and is scored.
+# Lesson 11 gives a model something to say: it translates, and is scored.
 #
-# Shannon 1948 (counting, and sampling from counts); Kneser & Ney 1995, Chen & Goodman 1999 (counting done well); Bengio et al. 2003 (the first neural language model); Sennrich et al. 2016 (byte pairs); Press & Wolf 2017 (tied weights); Radford et al. 2019 (GPT-2). Lecture: L3.
+# Shannon 1948; Kneser & Ney 1995, Chen & Goodman 1999; Bengio et al. 2003; Sennrich et al. 2016; Press & Wolf 2017; Radford et al. 2019 (GPT-2). Lecture: L3.

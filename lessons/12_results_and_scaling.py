@@ -5,7 +5,7 @@
 #
 # You have a fixed amount of computing, and a text. A small model can read much of the text with it, a large model only little. **Which size wins, and which size should a larger budget buy?**
 #
-# You let five models race, choose a size for a larger budget, and hear whether you were right. At the end you can write the whole bill of a language model: training, memory, and each token that it writes.
+# You let five models race, and choose a size for a larger budget. At the end you can write the whole bill of a language model: training, memory, and each token that it writes.
 
 # %%
 import torch
@@ -13,13 +13,18 @@ from jaxtyping import Float
 from torch import Tensor
 from course_lib.data import characters, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import isoflop, results, training
+from course_lib.instruments import isoflop, measuring, results, training
 from course_lib.instruments.pictures import scaling as pictures
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
 
 # %%
+import numpy as np
+from torch.utils.flop_counter import FlopCounterMode
+from course_lib.language_model import LanguageModel, generate
+
+cross_entropy = mine("language_model/cross_entropy")
 BUDGET = 3e10  # operations
 kept = results.load("scaling")["figures"]  # models that were trained before
 
@@ -28,14 +33,7 @@ sizes = {d: (isoflop.size(d), 1024 * isoflop.steps(BUDGET, d)) for d in (8, 12, 
 pictures.rectangles(sizes, BUDGET)
 
 # %% [markdown]
-# A rectangle is a model. Its width is how many characters of Shakespeare it reads, its height how many operations it spends on each of them. The area is what its training costs, and all have the same.
-
-# %%
-import numpy as np
-from torch.utils.flop_counter import FlopCounterMode
-from course_lib.language_model import LanguageModel, generate
-
-cross_entropy = mine("language_model/cross_entropy")
+# A rectangle is a model. Its width is how many characters it reads, its height how many operations it spends on each. The area is what its training costs.
 
 # %% [markdown]
 # ## The race
@@ -57,23 +55,22 @@ def next_loss(model, batch):
     return cross_entropy(model(batch[0]), batch[1])
 
 
-def trained(d):
+def trained(d, budget=BUDGET, seconds=60):
     with training.seeded(SEED):
         model = LanguageModel(84, 2, d, max(1, d // 8), 4 * d, max_length=64)
-    steps, rate = isoflop.steps(BUDGET, d), 0.64 / d
+    steps, rate = isoflop.steps(budget, d), 0.64 / d
     batches = characters.batches(learning, 64, 16, SEED)
-    training.train(model, batches, next_loss, steps=steps, learning_rate=rate, seconds=60)
+    training.train(model, batches, next_loss, steps=steps, learning_rate=rate, seconds=seconds)
     return model
 
+
+# %% [markdown]
+# Train all five, and let them write, from the same random numbers. Which is best?
 
 # %% tags=["training"]
 models = {d: trained(d) for d in (8, 12, 16, 24, 32)}
 
-# %% [markdown]
-# Let them write, before we measure anything:
 
-
-# %% tags=["training"]
 def write(model):
     generator = torch.Generator().manual_seed(SEED)
     prompt = characters.encode("The King")
@@ -87,12 +84,10 @@ for d, model in models.items():
 with torch.no_grad():
     losses = {d: next_loss(model, unseen).item() for d, model in models.items()}
 reveal(guess, min(losses, key=losses.get))
-holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
-training.expect("12 or 16 is best, by 0.02 nats", holds, losses, *models.values())
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# A valley. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
+# A valley, which no eye sees in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -136,12 +131,11 @@ print(f"GPT-3 by the formula: {gpt3 / 1e9:.1f} billion")
 #
 # ## How many operations is a training?
 #
-# In a forward pass every parameter takes part in one **multiply-add** for each token: two operations. The backward pass computes two products of the same size, one for the gradient of the parameter and one for the gradient of its input. So $D$ tokens take
+# In a forward pass every parameter takes part in one **multiply-add** for each token: two operations. The backward pass takes two such products, for the gradients of both. So $D$ tokens take
 #
 # $$C = 3\,\big(\underbrace{2N}_{\text{matrices}} + \underbrace{2\, n_{layer}\, n_{ctx}\, d_{attn}}_{\text{scores, averages}}\big)\, D \;\approx\; 6\,N\,D$$
-
-# %% [markdown]
-# The second term: for each token and layer, scores take $n_{ctx}\, d_{attn}$ multiply-adds and averages as many again, $4\, n_{ctx}\, d_{attn}$ operations. Under a causal mask a token needs half of the context on average, which leaves 2.
+#
+# The second term: for each token and layer, scores take $n_{ctx}\, d_{attn}$ multiply-adds and averages as many again, $4\, n_{ctx}\, d_{attn}$ operations. Under a causal mask a token needs half of that, which leaves 2.
 
 # %%
 # exercise: scaling/training_flops
@@ -160,9 +154,10 @@ model = LanguageModel(84, 2, 64, heads=4, d_ff=256, max_length=64)
 tokens = torch.randint(84, (8, 64))
 with FlopCounterMode(display=False) as counter:
     cross_entropy(model(tokens), tokens).backward()
-n, read = estimate_parameters(2, 64, 64, 256) + 84 * 64, tokens.numel()
-shares = [training_flops(n, read, 2, k * 64, 64) / counter.get_total_flops() for k in (0, 1, 2)]
-print("6 N D {:.3f}, with attention {:.3f}, with twice that {:.3f}".format(*shares))
+n = estimate_parameters(2, 64, 64, 256) + 84 * 64  # blocks and output layer
+for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.items():
+    formula = training_flops(n, tokens.numel(), layers=2, context=context, d_attention=64)
+    print(f"{name:15} {formula / counter.get_total_flops():.6f}")
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
@@ -184,11 +179,11 @@ pictures.valleys(stored, yours)
 # %% [markdown]
 # <details><summary>How we know</summary>
 #
-# Three seeds each. Every size has at every budget its own learning rate, found with one seed by halving and doubling until both neighbours are worse. docs/RESULTS.md says how to run it again.
+# Three seeds each. Every size has at every budget its own learning rate, found with one seed by halving and doubling until both neighbours are worse.
 # </details>
 
 # %% [markdown]
-# The best size grows with the budget. How fast? Kaplan et al. 2020 describe such growth by **power laws**, straight lines between logarithms:
+# The best size grows with the budget. How fast? Kaplan et al. 2020 fit a **power law**, a straight line between logarithms:
 #
 # $$y = c\, x^{-\alpha} \quad\Longleftrightarrow\quad \log y = \log c - \alpha \log x$$
 #
@@ -206,7 +201,7 @@ check("scaling/fit_power_law", fit_power_law)
 fit_power_law = mine("scaling/fit_power_law")
 
 # %% [markdown]
-# Now the decision that laboratories pay millions for. You have runs at small budgets, and one shot at a large one. Which size do you train?
+# Now the decision that laboratories pay millions for. You have runs at small budgets, and one shot at a large one. Which size?
 
 # %%
 # exercise: scaling/choose_size
@@ -218,12 +213,21 @@ check("scaling/choose_size", choose_size)
 choose_size = mine("scaling/choose_size")
 
 # %% [markdown]
-# Your row and the two stored ones decide. The next budget is again four times the largest.
+# Your row and the two stored ones decide.
 
 # %% tags=["training"]
-runs = [(row["flops"], row["parameters"], row["loss"]) for row in stored]
-chosen = choose_size([(BUDGET, *point) for point in yours] + runs, 1.92e12)
+runs = [(BUDGET, *point) for point in yours]
+runs += [(row["flops"], row["parameters"], row["loss"]) for row in stored]
+chosen = choose_size(runs, 1.92e12)
 print(f"your choice for 1.92e12 operations: {chosen:,.0f} parameters")
+
+# %% [markdown]
+# ## What a wrong size costs
+#
+# In which unit is a choice to be scored? In nats all sizes are near each other: at your third budget a model nearly four times too large is 7 % worse. **What share of the budget would models of the best size have needed for that loss?**
+
+# %%
+guess = None  # percent
 
 
 # %%
@@ -231,81 +235,112 @@ def points_at(budget):
     return [(row["parameters"], row["loss"]) for row in kept["rows"] if row["flops"] == budget]
 
 
-budgets = sorted({row["flops"] for row in kept["rows"]})
-best, least = zip(*(isoflop.minimum(points_at(c)) for c in budgets))  # of each valley
+valleys = {c: isoflop.minimum(points_at(c)) for c in (1.2e11, 4.8e11)}  # best size, its loss
+
+
+def budget_of_best(loss):
+    """Return the operations that models of the best size need for this loss."""
+    least = sorted((loss, np.log(budget)) for budget, (_, loss) in valleys.items())
+    return np.exp(np.interp(loss, *zip(*least)))
+
+
+# %%
+third = np.array(points_at(4.8e11))
+means = {n: third[third[:, 0] == n, 1].mean() for n in sorted({*third[:, 0]})}
+shares = {n: 100 * budget_of_best(loss) / 4.8e11 for n, loss in means.items()}
+reveal(guess, round(shares[max(shares)]))
+pictures.waste(kept["rows"], 4.8e11, shares)
 
 # %% [markdown]
-# Your choice is scored by stored runs. Four sizes were trained at that budget, and no fit has seen them. Before you look: a straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
+# Less than half. Four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
+#
+# So score your choice by what it **wastes**. Four sizes were trained at the next budget, unseen by any fit. Beside your line: four fixed exponents; 0.5 doubles the size from budget to budget. They start from the last valley, and from the two before.
+
+# %% tags=["training", "hide-input"]
+holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
+training.expect("12 or 16 is best, by 0.02 nats", holds, losses, *models.values())
+fourth = kept["larger"] + results.load("fourth_budget")["figures"]["rows"]
+fourth = [(row["parameters"], row["loss"]) for row in fourth]
+valleys[1.92e12] = isoflop.minimum(fourth)
+sizes, found = np.transpose(fourth)
+parabola = np.polyfit(np.log(sizes), found, 2)
+
+
+def waste(n):
+    """Return the percentage of the fourth budget that a model of n parameters wastes."""
+    return 100 - 100 * budget_of_best(np.polyval(parabola, np.log(n))) / 1.92e12
+
+
+valleys[BUDGET] = isoflop.minimum(yours)
+earlier = choose_size([run for run in runs if run[0] < 4.8e11], 1.92e12)
+print(f"{'wasted, by budgets':28}{'4 times':>9}{'16 times':>9}{'64 times':>9}")
+print(f"{'your line':28}{waste(chosen):7.0f} %{waste(earlier):7.0f} %")
+rules = {"the same size": 0, "0.5 (Hoffmann et al. 2022)": 0.5}
+rules |= {"0.73 (Kaplan et al. 2020)": 0.73, "in proportion": 1}
+for name, exponent in rules.items():
+    chosen_by = [valleys[c][0] * (1.92e12 / c) ** exponent for c in (4.8e11, 1.2e11, BUDGET)]
+    print(f"{name:28}" + "".join(f"{waste(n):7.0f} %" for n in chosen_by))
+claim = "the choice wastes less than 5 %"
+training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
+
+# %% [markdown]
+# You chose well. So does doubling: one step ahead the valley is too broad to tell your line and both papers' exponents apart. From your row, 64 times smaller, 0.5 ends too small and 0.73 too large.
+#
+# A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
 # %%
 guess = None  # "higher" or "lower"
 
 # %% tags=["training"]
-fourth = kept["larger"] + results.load("fourth_budget")["figures"]["rows"]
-fourth = [(row["parameters"], row["loss"]) for row in fourth]
-c, alpha = fit_power_law(torch.tensor(budgets), torch.tensor(least))
-promised, found = (c * 1.92e12**-alpha).item(), isoflop.minimum(fourth)[1]
-reveal(guess, "higher" if found > promised else "lower")
-claim = "the choice is between 45,000 and 95,000 parameters"
-training.expect(claim, 45_000 < chosen < 95_000, round(chosen), *models.values())
-pictures.scored(kept["rows"], fourth, chosen)
+least = {c: valleys[c][1] for c in (BUDGET, 1.2e11, 4.8e11)}
+c, alpha = fit_power_law(torch.tensor([*least]), torch.tensor([*least.values()]))
+line, found = (c * 1.92e12**-alpha).item(), valleys[1.92e12][1]
+reveal(guess, "higher" if found > line else "lower")
+first, second = -np.diff([*least.values()])  # what each budget saves
+floor = least[4.8e11] - second * second / first
+
+# %% tags=["training", "hide-input"]
+holds = abs(found - floor) < (found - line) / 2
+came = [round(float(loss), 3) for loss in (line, floor, found)]
+training.expect("a floor removes half of the line's error", holds, came, *models.values())
+pictures.scored(least, fourth, chosen)
 
 # %% [markdown]
-# You chose well, from runs that cost a quarter and less: the stored model nearest to your choice beats the smaller one and both larger ones. Small valleys say where the large one is.
+# A line has no floor, and a text has one: some of it cannot be foretold. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys foretell the fourth:
 #
-# They do not say how deep it is. From budget to budget the loss falls by less, as a floor would have it: something in the text cannot be foretold, by these models at least. Trust the size, and not the loss.
+# $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
+#
+# Most of the line's error is gone. `trained(48, 1.92e12, 600)` trains your choice in four minutes: where does its point fall?
 #
 # <details><summary>How we know</summary>
 #
-# The size nearest to the choice has three seeds and the best of three learning rates. The three others have one seed, and half of the rate that was best at the budget before; the largest has the better of two.
+# The size nearest to the choice has three seeds and the best of three learning rates, with both neighbours worse. The three others have one seed, and half of the rate that was best at the budget before; the largest has the better of two, and a higher one was not tried.
 # </details>
 
 # %% [markdown]
-# ## What a wrong size costs
-#
-# At your third budget a model four times too large is 7 % worse in loss. **What share of the budget would models of the best size have needed for that loss?**
-
-# %%
-guess = None  # percent
-
-
-# %%
-def budget_of_best(loss):
-    """Return the operations that models of the best size need for this loss."""
-    return np.exp(np.interp(loss, least[::-1], np.log(budgets)[::-1]))
-
-
-# %%
-third = np.array(points_at(budgets[-1]))
-means = {n: third[third[:, 0] == n, 1].mean() for n in sorted({*third[:, 0]})}
-shares = {n: 100 * budget_of_best(loss) / budgets[-1] for n, loss in means.items()}
-reveal(guess, round(shares[max(shares)]))
-pictures.waste(kept["rows"], budgets[-1], shares)
-
-# %% [markdown]
-# Less than half. Four times too small wastes as much. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is dear.
-#
 # In 2021 a laboratory spent its budget on **Gopher**, 280 billion parameters. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
 
 # %% [markdown]
-# The rule that was left, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: rounding two of them to two digits turns 59 tokens into 93. [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
+# The rule that was left, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
 #
-# And in 2025 Qwen3-8B read 36 trillion tokens, 200 times as many (Qwen 2025). That is no mistake. The valley counts the training alone, and a model is trained once, and used every day.
+# And in 2025 Qwen3-8B read 36 trillion tokens, over 4,000 for each parameter (Qwen 2025). That is no mistake: the valley counts the training alone, and a model is used every day.
 
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: $2N$ operations. So a smaller model is cheaper with every token. Take your third budget, and the model that is a bit too small for it. A model of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take your third budget, and the model that is a bit too small for it. One of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
 
-# %%
+# %% tags=["training"]
 small = 15_840
-n = np.exp(np.interp(np.log(budget_of_best(means[small])), np.log(budgets), np.log(best)))
-extra, saved = budgets[-1] - budget_of_best(means[small]), 2 * (n - small)
+spent = budget_of_best(means[small])
+n = choose_size(runs, spent)  # the best size for that
+[read] = {row["tokens"] for row in stored if (row["flops"], row["parameters"]) == (4.8e11, small)}
 print(f"{small:,} instead of {n:,.0f} parameters: {1 - small / n:.0%} cheaper to use")
-print(f"paid back after {extra / saved / 1e6:.0f} million tokens")
+print(f"paid back after {(4.8e11 - spent) / (2 * (n - small)) / 1e6:.0f} million tokens")
+print(f"it has read {read / 1e6:.0f} million")
 
 # %% [markdown]
-# That is about as many as it read in training. The more a model will be used, the smaller it should be, and the longer trained.
+# About as many as it has read. The more a model will be used, the smaller it should be, and the longer trained.
 
 # %%
 needs()
@@ -320,22 +355,21 @@ needs()
 # And a **mixture of experts** (MoE) sends each token through a few of its networks only. It has two sizes: **active** parameters are computed with, the **total** must be in memory.
 
 # %% tags=["nbval-check-output"]
-open_models = {  # total, active, numbers kept for a token
-    "GPT-3 (2020)": (175e9, 175e9, 2 * 96 * 96 * 128),
-    "DeepSeek-V3 (2024)": (671e9, 37e9, 61 * (512 + 64)),
-    "Qwen3-8B (2025)": (8.2e9, 8.2e9, 2 * 36 * 8 * 128),
-    "gpt-oss-120b (2025)": (117e9, 5.1e9, 2 * 36 * 8 * 64),
+open_models = {  # total, active, bytes of a parameter, numbers kept for a token
+    "GPT-3 (2020)": (175e9, 175e9, 2, 2 * 96 * 96 * 128),
+    "DeepSeek-V3 (2024)": (671e9, 37e9, 1, 61 * (512 + 64)),
+    "Qwen3-8B (2025)": (8.2e9, 8.2e9, 2, 2 * 36 * 8 * 128),
+    "gpt-oss-120b (2025)": (117e9, 5.1e9, 65 / 117, 2 * 18 * 8 * 64),
 }
-print(f"{'':20}{'operations':>12}{'memory':>11}{'cache':>12}")
-for name, (total, active, numbers) in open_models.items():
-    print(
-        f"{name:20}{2 * active / 1e9:9.0f} e9{2 * total / 1e9:8.0f} GB{2 * numbers / 1e3:9.0f} kB"
-    )
+print(f"{'':20}{'operations':>12}{'memory':>10}{'cache':>11}")
+for name, (total, active, size, numbers) in open_models.items():
+    print(f"{name:20}{2 * active / 1e9:9.0f} e9", end="")
+    print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Operations and cache are for one token, memory for all parameters in 16 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of its parameters. And DeepSeek keeps one **latent** vector a layer in place of all heads' keys and values.
+# Memory is that of all parameters as published: 16 bits, DeepSeek's 8, most of gpt-oss's 4. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, with a fourteenth of its parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
 #
-# By the end of 2026 that is the usual form: DeepSeek-V4-Pro uses 3 % of its parameters for a token, and at a million tokens it keeps a tenth of its predecessor's cache (DeepSeek-AI 2026). How a layer chooses its experts is [another exploration](explorations/12_experts.ipynb).
+# By the end of 2026 this is a common form: DeepSeek-V4-Pro uses 3 % of its parameters for a token, and at a million tokens a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
 # %% [markdown]
 # Now serve Qwen3-8B on one H100, which computes $989 \cdot 10^{12}$ operations a second and reads $3.35 \cdot 10^{12}$ bytes a second. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
@@ -349,12 +383,12 @@ reveal(guess, ("reading", round(reading / computing)))
 pictures.serving(8.2e9, 147e3, (1_000, 8_000, 32_000), flops=989e12, bandwidth=3.35e12)
 
 # %% [markdown]
-# The processor waits for memory nearly all the time. So providers put many texts into one **batch**: the parameters are read once for all of them. The caches are not shared, so with long texts the batch is soon full, and more texts bring no more speed. That is why fewer key-value heads, latents and short windows are worth so much, and why a long context costs more than a short one.
+# The processor waits for memory nearly all the time. So providers put many texts into one **batch**: the parameters are read once for all. The caches are not shared. Reading them takes time too, so each further text brings less; and long texts soon fill the memory. That is why fewer key-value heads, latents and short windows are worth so much.
 
 # %% [markdown]
 # ## How much memory does training take?
 #
-# Training in 32 bits keeps four numbers for a parameter: itself, its gradient, and **Adam**'s two averages (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need. For each token, a block keeps ten vectors of $d_{model}$ numbers and one of $d_{ff} = 4\,d_{model}$, and in each head two rows of attention weights, each as long as the context. The model also keeps two rows of logits:
+# Training in 32 bits keeps four numbers for a parameter: itself, its gradient, and **Adam**'s two averages (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need. For each token, a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head two rows of attention weights, each as long as the context. The model also keeps two rows of logits:
 #
 # $$\text{bytes} = 4\,\big(4N + \text{tokens} \cdot (n_{layer}\,(14\, d_{model} + 2\, heads \cdot n_{ctx}) + 2\, vocab)\big)$$
 
@@ -371,7 +405,17 @@ check("scaling/mend_memory", training_memory)
 training_memory = mine("scaling/mend_memory")
 
 # %% [markdown]
-# **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads and 50,257 tokens. On 12 sequences of 1,024 tokens, what takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# PyTorch calls a hook for each tensor that it keeps for the backward pass. What does lesson 10's model keep?
+
+# %% tags=["nbval-check-output"]
+model, tokens = LanguageModel(77, 2, 96, 4, 384, max_length=64), torch.randint(77, (16, 64))
+weights = [*model.parameters()]
+activations = measuring.saved_bytes(lambda: cross_entropy(model(tokens), tokens), weights)
+billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
+print(f"activations, measured / formula: {activations / billed:.3f}")
+
+# %% [markdown]
+# The other 8 % are the last norm's vectors, left out of the bill. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads and 50,257 tokens. On 12 sequences of 1,024 tokens, what takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four
@@ -385,16 +429,29 @@ bill = {
     "attention weights": 4 * read * 12 * 2 * 12 * 1024,
     "logits": 4 * read * 2 * 50_257,
 }
-print(sum(bill.values()) == training_memory(n, 12, 1024, 12, 768, 12, 50_257))
 reveal(guess, max(bill, key=bill.get))
 pictures.memory(bill)
 
 # %% [markdown]
-# So nobody keeps those rows any more. A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations for $6ND$.
+# Today's training code does not keep those rows (2026). A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations for $6ND$.
 #
 # ## The table of 2017
 #
 # This table made the Transformer famous. **BLEU** (lesson 11) scores translations from English to German; the cost is printed in FLOPs.
+
+# %% [markdown]
+# > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s). A training costs a *number* of **floating-point operations** (FLOPs), the same on a slow machine and on a fast one.
+#
+# And nobody counted them: section 6.1 multiplies training time, GPUs and an assumed rate. You can count. A step had about 25,000 source and 25,000 target tokens (section 5).
+
+# %% tags=["nbval-check-output"]
+counted = {}
+for name, d, steps, printed in (("base", 512, 1e5, 3.3e18), ("big", 1024, 3e5, 2.3e19)):
+    # a source token passes the encoder, a target token the decoder and the output layer
+    encoder = estimate_parameters(6, d, d, 4 * d)
+    decoder = encoder + 6 * 4 * d * d + 37_000 * d
+    counted[f"Transformer, {name}"] = flops = training_flops(encoder + decoder, 25_000 * steps)
+    print(f"{name}: counted {flops:.1e}, {flops / printed:.0%} of what is printed")
 
 # %% tags=["hide-input"]
 quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and training cost
@@ -406,28 +463,15 @@ quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and tra
     "Transformer, base": (27.3, 3.3e18),
     "Transformer, big": (28.4, 2.3e19),
 }
-pictures.table_of_2017(quoted)
+pictures.table_of_2017(quoted, counted)
 
 # %% [markdown]
-# > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s). A training costs a *number* of **floating-point operations** (FLOPs), the same on a slow machine and on a fast one.
-#
-# And nobody counted them: section 6.1 multiplies training time, GPUs and an assumed rate. You can count. A step had about 25,000 source and 25,000 target tokens (section 5).
-
-# %% tags=["nbval-check-output"]
-for name, d, steps, printed in (("base", 512, 1e5, 3.3e18), ("big", 1024, 3e5, 2.3e19)):
-    # a source token passes the encoder, a target token the decoder and the output layer
-    encoder = estimate_parameters(6, d, d, 4 * d)
-    decoder = encoder + 6 * 4 * d * d + 37_000 * d
-    counted = training_flops(encoder + decoder, 25_000 * steps)
-    print(f"{name}: counted {counted:.1e}, {counted / printed:.0%} of what is printed")
-
-# %% [markdown]
-# The GPUs did less than was assumed. Taken of the peak rate, the share that they reach is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). The order of the two stays: big took ten times the operations.
+# The GPUs did less than was assumed. Taken of the peak rate, the share that they reach is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model was even cheaper than printed; the grey points are not counted.
 
 # %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a large budget should buy, and not how good it will be. A wrong size looks cheap in nats and is dear in operations. A model that is used much is made smaller and trained longer than the valley says.
+# At each budget a middle size is best. Small runs tell which size a large budget should buy, and, if the law has a floor, nearly how good it will be. A wrong size looks cheap in nats and is expensive in operations. A model that is used much is made smaller and trained longer than the valley says.
 #
 # | | |
 # |:-|:-|
@@ -436,27 +480,22 @@ for name, d, steps, printed in (("base", 512, 1e5, 3.3e18), ("big", 1024, 3e5, 2
 # | use | $2N$ operations a token, with the *active* parameters |
 # | cache | $2\, n_{layer} \cdot \text{key-value heads} \cdot d_{head}$ numbers a token |
 # | training's memory | $16N$ bytes, and $4\,(n_{layer}(14\,d_{model} + 2\,heads \cdot n_{ctx}) + 2\,vocab)$ for each token |
-# | power law | $y = c\,x^{-\alpha}$, a straight line between logarithms |
+# | power law | $y = c\,x^{-\alpha}$, a straight line between logarithms; a loss has a floor, $E + c\,C^{-\alpha}$ |
 
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. A model has d = 1,024, 24 layers and d_ff = 4,096. About how many parameters do its blocks have?</summary>
-#
-# 12 · 24 · 1,024² = 302 million.
-# </details>
-#
-# <details><summary>2. A training takes 10²¹ operations. How long does it take on a processor with 10¹⁴ FLOP/s?</summary>
+# <details><summary>1. A training takes 10²¹ operations. How long does it take on a processor with 10¹⁴ FLOP/s?</summary>
 #
 # At best 10⁷ seconds, 116 days; at an MFU of 0.4 two and a half times as long.
 # </details>
 #
-# <details><summary>3. A mixture has 100 billion parameters, 5 billion of them active. What costs as much as in a model of 100 billion, and what as in one of 5?</summary>
+# <details><summary>2. A mixture has 100 billion parameters, 5 billion of them active. What costs as much as in a model of 100 billion, and what as in one of 5?</summary>
 #
 # Memory as in 100, and so does reading, once a batch uses all experts. Operations as in 5.
 # </details>
 #
-# <details><summary>4. Your loss at a large budget is above the line through three small ones. Is the model bad?</summary>
+# <details><summary>3. Your loss at a large budget is above the line through three small ones. Is the model bad?</summary>
 #
 # Not for that reason: a straight line between logarithms has no floor, and a text has.
 # </details>

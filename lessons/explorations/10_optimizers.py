@@ -52,7 +52,7 @@ reveal(guess, round(-moved[0].item(), 3))
 print(moved.tolist())
 
 # %% [markdown]
-# Both gradients move their parameter by the learning rate. Now your step trains a model: 77 × 77 free numbers, row $w$ the logits of what follows character $w$. Lesson 10's table of pairs is the best that such a model can be on its text.
+# Both gradients move their parameter by the learning rate. Now your step trains a model: 77 × 77 free numbers, row $w$ the logits of what follows character $w$. Lesson 10's bigram model is the best that such a model can be on its text.
 
 # %%
 needs("shakespeare")
@@ -118,7 +118,7 @@ reveal(guess, round(max(swept["Muon"].values()) - min(swept["Muon"].values()), 3
 pictures.swept(swept, "Muon is ahead at each of its rates")
 
 # %% [markdown]
-# Muon's worst rate is better than AdamW's best one, and it hardly cares which it is given. (Adam's rate, for what Muon leaves, was not swept.)
+# Muon's worst rate is better than AdamW's best one, and halving or doubling its rate costs it less than a hundredth of a nat. (Adam's rate, for what Muon leaves, was not swept.)
 #
 # ## The other rows
 #
@@ -132,6 +132,6 @@ pictures.swept(swept, "Muon is ahead at each of its rates")
 # | dropout | a tenth of what each layer adds is set to 0 while training | better in one, worse in two |
 
 # %% [markdown]
-# In 341 seconds nanoGPT's settings reach the table, no more. Two things carry the model past it: Muon, and a wider model in 16 bits. The rest is within the noise of three runs. Trust a difference only where all runs agree: the machine was not equally fast in all of them.
+# In 341 seconds nanoGPT's settings reach the table, no more. Two steps carry the model past it: Muon, and a wider model in 16 bits; width and precision were changed together, so this page does not say which of them it is. The rest is within the noise of three runs. Trust a difference only where all runs agree: the machine was not equally fast in all of them.
 #
 # Kingma & Ba 2015, Loshchilov & Hutter 2019 (AdamW); Jordan et al. 2024, Bai et al. 2025 (Muon).

@@ -3,11 +3,13 @@
 #
 # **25 minutes · an exploration of lesson 12 · needs nothing**
 #
-# In 2022 a laboratory measured hundreds of models, fitted one law with five numbers, and changed what everybody trains. **How well must its numbers be known before you spend a budget on them?** You derive what the law recommends, and hear what became of it when somebody fitted it again.
+# In 2022 a laboratory fitted one law with five numbers to hundreds of models, and changed what everybody trains. nanoGPT's notebook `scaling_laws.ipynb` puts $2.21 \cdot 10^{19}$ operations into the printed law. It gets 316 million parameters, where the paper's own table has 400 million, and says: "there is some unresolved disagreement here too...". **How well must a law's numbers be known before you spend a budget on them?** You derive what the law recommends, and find where the disagreement comes from.
 
 # %%
+import numpy as np
 import torch
 from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import isoflop, results
 from course_lib.instruments.pictures import scaling as pictures
 
 # %% [markdown]
@@ -31,14 +33,9 @@ check("scaling/compute_optimal", compute_optimal)
 compute_optimal = mine("scaling/compute_optimal")
 
 # %% [markdown]
-# ## Gopher and Chinchilla
+# ## The disagreement
 #
-# Their laboratory had spent $5.76 \cdot 10^{23}$ operations on **Gopher**: 280 billion parameters, about one token for each. For the same they trained **Chinchilla**: 70 billion parameters, 20 tokens for each. It was better at nearly every task.
-#
-# What does the law recommend? It is here three times: as printed (their eq. 10), before two exponents were rounded, and as Besiroglu et al. 2024 fitted it again, to losses that they read off the paper's figure. **By how much do the sizes differ: by a tenth, by half, or more than twice?**
-
-# %%
-guess = None  # one of the three
+# The law is here three times: as printed (Hoffmann's eq. 10), before two exponents were rounded to two digits, and as Besiroglu et al. 2024 fitted it again, to losses that they read off the paper's figure. The table has 400 million parameters and 9.2 billion tokens.
 
 # %% tags=["nbval-check-output"]
 laws = {  # (E, a, b, alpha, beta)
@@ -46,15 +43,46 @@ laws = {  # (E, a, b, alpha, beta)
     "before the rounding": (1.69, 406.4, 410.7, 0.3392, 0.2849),
     "fitted again": (1.8172, 482.01, 2085.43, 0.3478, 0.3658),
 }
+best = {name: compute_optimal(2.21e19, *law) for name, (_, *law) in laws.items()}
+for name, (n, d) in best.items():
+    print(f"{name:20} {n / 1e6:3.0f} million parameters, {d / 1e9:5.2f} billion tokens")
+
+# %% [markdown]
+# Two digits of rounding are most of the disagreement. A little more is the notebook's grid of sizes, in steps of 15 %. The budget is a number of 20 digits, and it is raised to a power, so a small change of an exponent moves the result far.
+#
+# At this budget the new fit agrees with the old one. Does it at a larger one?
+
+# %% [markdown]
+# ## Gopher and Chinchilla
+#
+# Their laboratory had spent $5.76 \cdot 10^{23}$ operations on **Gopher**: 280 billion parameters, about one token for each. For the same they trained **Chinchilla**: 70 billion parameters, 20 tokens for each. It was better at nearly every task. **By how much do the three laws' sizes differ at this budget: by a tenth, by half, or more than twice?**
+
+# %%
+guess = None  # one of the three
+
+# %% tags=["nbval-check-output"]
 BUDGET = 5.76e23
 best = {name: compute_optimal(BUDGET, *law) for name, (_, *law) in laws.items()}
 for name, (n, d) in best.items():
     print(f"{name:20} {n / 1e9:3.0f} billion parameters, {d / n:3.0f} tokens each")
-sizes = [n for n, _ in best.values()]
-reveal(guess, f"{max(sizes) / min(sizes):.1f} times")
+reveal(guess, f"{max(best.values())[0] / min(best.values())[0]:.1f} times")
 
 # %% [markdown]
-# The new fit is where Chinchilla is. And rounding alone raises the tokens for each parameter by half: the budget is a number of 24 digits, and it is raised to a power, so a small change of the exponent moves the result far.
+# The new fit recommends Chinchilla's size. The old one agrees with it where models were measured, and is far from it at 26,000 times that budget. Here rounding alone raises the tokens for each parameter by half.
+#
+# How well are *your* exponents known? Lesson 12's three valleys, once from each seed of their runs, and all seeds together:
+
+# %% tags=["nbval-check-output"]
+rows = results.load("scaling")["figures"]["rows"]
+budgets = sorted({row["flops"] for row in rows})
+for seeds in ((0,), (1,), (2,), (0, 1, 2)):
+    own = [row for row in rows if row["seed"] in seeds]
+    valleys = [[(x["parameters"], x["loss"]) for x in own if x["flops"] == c] for c in budgets]
+    exponent, _ = np.polyfit(np.log(budgets), np.log([isoflop.minimum(x)[0] for x in valleys]), 1)
+    print(f"seeds {seeds}: the best size grows as C^{exponent:.2f}")
+
+# %% [markdown]
+# One failed run in the first valley of seed 2 moves the exponent by a tenth. For the next budget, four times as large, that is 15 % of the size. For one $10^{10}$ times as large it is a factor of ten.
 #
 # ## A wrong size by the formula
 #
@@ -92,7 +120,7 @@ reveal(guess, [round(found[1][1], 1) for _, found in curves.values()])
 pictures.laws(curves, models)
 
 # %% [markdown]
-# Chinchilla is twice as large as the printed law wants, and that costs a fifth. Gopher is four times as large as the new fit wants, and that costs as much again. The floor of the valley is broad enough for an error of two, and not for one of four.
+# Chinchilla is twice as large as the printed law wants, and that costs a fifth. Gopher is four times as large as the new fit wants, and that nearly doubles the cost.
 #
 # ## What to remember
 #

@@ -55,15 +55,15 @@ def test_the_chances_of_a_line_break_are_told_where_lines_do_end(said):
     assert "one 0.75; other 0.25" in said[0]
 
 
-def test_contexts_are_told_with_the_table(said):
+def test_contexts_are_told_with_the_n_gram_model(said):
     pictures.by_context({"short": {1: 2.0, 2: 1.0}, "long": {1: 2.0, 2: 1.0, 4: 0.5}}, 1.25, "t")
-    assert "the table 1.25; short 2.00 from 1, 1.00 from 2; long" in said[0]
+    assert "n-gram model 1.250; short 2.000 with 1, 1.000 with 2; long" in said[0]
 
 
 @pytest.mark.parametrize(
     ("draw", "needed"),
     [
-        (pictures.model, "same table E transposed"),
+        (pictures.model, "same matrix E transposed"),
         (lambda: pictures.two_samples(LADDER), "A: “To your wisdom"),
         (lambda: pictures.ladder(LADDER, "title"), "counting 1.488"),
         (lambda: pictures.swept(SWEPT, "title"), "Muon: 1.438 at 0.005"),

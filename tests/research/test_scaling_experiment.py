@@ -13,6 +13,7 @@ from research.experiments.scaling import LARGER, SIZES, predicted_size
 
 KEPT = results.load("scaling")["figures"]
 FOURTH = results.load("fourth_budget")["figures"]["rows"]
+FOURTH_POINTS = [(row["parameters"], row["loss"]) for row in KEPT["larger"] + FOURTH]
 BUDGETS = sorted(SIZES)
 
 
@@ -65,6 +66,36 @@ def test_the_loss_is_above_the_line_and_falls_by_less_from_budget_to_budget():
     assert came > (c * LARGER**-alpha).item() + 0.05
     ratios = [b / a for a, b in zip([*least], [*least[1:], came], strict=True)]
     assert ratios == sorted(ratios)
+
+
+@pytest.mark.parametrize("seeds", [(0, 1, 2), (0,), (1,), (2,)])
+def test_a_law_with_a_floor_foretells_the_loss_better_than_a_line(seeds):
+    least = [isoflop.minimum(points(c, seeds))[1] for c in BUDGETS]
+    c, alpha = fit_power_law(torch.tensor(BUDGETS), torch.tensor(least))
+    came = isoflop.minimum(FOURTH_POINTS)[1]
+    first, second = -np.diff(least)
+    floor = least[-1] - second * second / first
+    assert abs(came - floor) < (came - (c * LARGER**-alpha).item()) / 2
+
+
+def wasted(n):
+    """Return the share of the fourth budget that a model of n parameters wastes."""
+    sizes, losses = np.transpose(FOURTH_POINTS)
+    loss = np.polyval(np.polyfit(np.log(sizes), losses, 2), np.log(n))
+    minima = [*(isoflop.minimum(points(c))[1] for c in BUDGETS), isoflop.minimum(FOURTH_POINTS)[1]]
+    needed = np.interp(loss, minima[::-1], np.log([*BUDGETS, LARGER])[::-1])
+    return 1 - np.exp(needed) / LARGER
+
+
+def test_one_step_ahead_line_and_exponents_are_alike_and_three_ahead_both_exponents_waste():
+    best = {c: isoflop.minimum(points(c))[0] for c in BUDGETS}
+    runs = [(row["flops"], row["parameters"], row["loss"]) for row in KEPT["rows"]]
+    near = [4**exponent * best[BUDGETS[-1]] for exponent in (0.5, 0.73)]
+    assert max(map(wasted, [choose_size(runs, LARGER), *near])) < 0.05
+    assert min(map(wasted, [best[BUDGETS[-1]], 4 * best[BUDGETS[-1]]])) > 0.1
+    small, large = (64**exponent * best[BUDGETS[0]] for exponent in (0.5, 0.73))
+    assert small < choose_size(runs, LARGER) < large
+    assert min(wasted(small), wasted(large)) > 0.08
 
 
 @pytest.mark.parametrize("seeds", [(0, 1, 2), (0,), (1,), (2,)])

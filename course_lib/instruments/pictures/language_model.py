@@ -27,7 +27,7 @@ def texts(written: Mapping[str, str], title: str) -> None:
     """Show the beginnings of texts, each below its name, two in a row."""
     names = list(written)
     rows = -(-len(names) // 2)
-    size, shown = (8.4, 0.4 + 1.75 * rows), [*names, ""][: 2 * rows]
+    size, shown = (8.4, 0.4 + 2.0 * rows), [*names, ""][: 2 * rows]
     figure, panels = plots.panels(title, shown, size=size, rows=rows)
     for ax in panels:
         ax.set_axis_off()
@@ -110,7 +110,7 @@ def counted(losses: Mapping[str, Mapping[int, float]]) -> None:
 
 
 def model() -> None:
-    """Show the language model from token ids to logits, its one table used at both ends."""
+    """Show the language model from token ids to logits, its one matrix used at both ends."""
     diagram, shape = Diagram(), r"$n \times d$"
     parts: tuple[tuple[str, Role], ...] = (
         ("look up in $E$", "stream"),
@@ -133,13 +133,13 @@ def model() -> None:
     diagram.text(r"logits of each next token, $n \times V$", (4.6, 7.45), size=SMALL)
     diagram.frame("× N", (4.6, 3.125), (6.2, 2.15))
     matrix = diagram.matrix("", (7, 4), (9.9, 3.2), "stream")
-    diagram.text("one table\n$E$: $V \\times d$", (10.8, 3.2), size=SMALL, align="left")
+    diagram.text("one matrix\n$E$: $V \\times d$", (10.8, 3.2), size=SMALL, align="left")
     diagram.arrow(matrix, boxes[0], via=[(9.9, 0)], role="stream")
     diagram.arrow(matrix, boxes[-1], via=[(9.9, 6.25)], role="stream")
     diagram.show(
-        "The language model, from below: n token ids are looked up in the table E, n by d; "
+        "The language model, from below: n token ids are looked up in the matrix E, n by d; "
         "positions are added; N blocks, each adding attention of the norm and a feed-forward "
-        "network of the norm; a last norm; and a product with the same table E transposed, which "
+        "network of the norm; a last norm; and a product with the same matrix E transposed, which "
         "gives n by V logits."
     )
 
@@ -153,10 +153,13 @@ def training(losses: Sequence[float], lines: Mapping[str, float], title: str) ->
     ax.plot([i + width / 2 for i in steps], curve, color="0.6")
     label = f"training loss, mean of {width} steps"
     ax.text(len(losses) / 20, curve[0], label, color="0.4", va="bottom")
-    for (name, height), colour in zip(lines.items(), plots.COLOURS, strict=False):
+    place = 0.0
+    ascending = sorted(lines.items(), key=lambda line: line[1])
+    for (name, height), colour in zip(ascending, plots.COLOURS, strict=False):
         ax.axhline(height, color=colour, linewidth=1, linestyle="--")
+        place = max(height, place + 0.13)  # no name on another one
         told = f"{name} {height:.2f}"
-        ax.text(1.01 * len(losses), height, told, color=colour, va="center", size="small")
+        ax.text(1.01 * len(losses), place, told, color=colour, va="center", size="small")
     ax.set(xlim=(0, len(losses)), ylim=(1.3, None))
     said = ", ".join(f"{name} {height:.2f}" for name, height in lines.items())
     plots.show(
@@ -171,17 +174,21 @@ def line_ends(text: str, chances: Mapping[str, Sequence[float]], title: str) -> 
 
     `chances` are those that the character is a line break.
     """
-    figure, ax = plots.axes(title, "", "probability that the line ends", size=(9.6, 3.2))
+    figure, ax = plots.axes(title, "", "probability that the line ends", size=(8.4, 3.2))
     places = range(len(text))
-    for (name, each), colour in zip(chances.items(), (ORANGE, BLUE, GREEN), strict=False):
-        ax.plot(places, each, color=colour, linewidth=1.4, marker=".", markersize=4, label=name)
     ends = [i for i, letter in enumerate(text) if letter == "\n"]
     for i in ends:
         ax.axvspan(i - 0.5, i + 0.5, color=plots.PALE[3])
-    ax.set_xticks(places, text.replace("\n", "↵"), family="monospace", size=7.5)
+    for (name, each), colour in zip(chances.items(), (ORANGE, BLUE, GREEN), strict=False):
+        ax.plot(places, each, color=colour, linewidth=1.4, marker=".", markersize=4)
+        for i in ends[:1]:
+            ax.text(i + 1.5, each[i], name, color=colour, va="center")
+    top = 1.08 * max(map(max, chances.values()))
+    for i in ends:
+        ax.text(i - 1, top, "it ends", color="0.4", size="small", ha="right", va="top")
+    ax.set_xticks(places, text.replace("\n", "↵"), family="monospace", size=8)
     ax.tick_params(length=0)
-    ax.set(xlim=(-0.6, len(text) - 0.4), ylim=(0, None))
-    ax.legend(loc="upper left")
+    ax.set(xlim=(-0.6, len(text) - 0.4), ylim=(0, 1.1 * max(map(max, chances.values()))))
     at_ends = "; ".join(
         f"{name} {', '.join(f'{each[i]:.2f}' for i in ends)}" for name, each in chances.items()
     )
@@ -192,22 +199,22 @@ def line_ends(text: str, chances: Mapping[str, Sequence[float]], title: str) -> 
     )
 
 
-def by_context(curves: Mapping[str, Mapping[int, float]], table: float, title: str) -> None:
-    """Show what line ends cost each model by how many characters it can read, and the table."""
-    label = "characters to read: 1, 2–3, 4–7, ..."
-    figure, ax = plots.axes(title, label, "nats a line end, held out", size=(6.8, 3.8))
-    said = [f"the table {table:.2f}"]
-    ax.axhline(table, color=ORANGE, linestyle="--", linewidth=1)
+def by_context(curves: Mapping[str, Mapping[int, float]], baseline: float, title: str) -> None:
+    """Show what each model pays for line ends, by the window that it reads, beside n-grams."""
+    label = "characters that it can read, at most"
+    figure, ax = plots.axes(title, label, "does the line end? (nats)", size=(6.8, 3.8))
+    said = [f"n-gram model {baseline:.3f}"]
+    ax.axhline(baseline, color=ORANGE, linestyle="--", linewidth=1)
     for (name, losses), colour in zip(curves.items(), (BLUE, GREEN), strict=True):
         ax.plot(list(losses), list(losses.values()), ".-", color=colour)
         last = max(losses)
         ax.text(1.1 * last, losses[last], name, color=colour, va="center")
-        said.append(f"{name} " + ", ".join(f"{loss:.2f} from {k}" for k, loss in losses.items()))
-    starts = sorted({k for losses in curves.values() for k in losses})
-    ax.text(1.1 * starts[-1], table, "the table", color=ORANGE, va="bottom")
+        said.append(f"{name} " + ", ".join(f"{loss:.3f} with {n}" for n, loss in losses.items()))
+    windows = sorted({n for losses in curves.values() for n in losses})
+    ax.text(1.1 * windows[-1], baseline, "n-gram model", color=ORANGE, va="bottom")
     ax.set_xscale("log", base=2)
-    ax.set(xticks=starts, xticklabels=starts, xlim=(0.9, 5 * starts[-1]), ylim=(0, None))
-    plots.show(figure, f"Nats a line end by characters that can be read. {'; '.join(said)}.")
+    ax.set(xticks=windows, xticklabels=windows, xlim=(1.8, 5 * windows[-1]), ylim=(0, None))
+    plots.show(figure, f"Loss of line ends by the characters that it can read. {'; '.join(said)}.")
 
 
 def ladder(figures: Mapping[str, Any], title: str) -> None:

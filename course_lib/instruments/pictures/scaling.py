@@ -43,13 +43,13 @@ def row(losses: Mapping[int, float], bigram: float) -> None:
     lowest = min(losses.values())
     rises = False
     for (n, loss), d in zip(points, losses, strict=True):
-        # where the line falls it leaves room below, and where it rises, at the upper left
-        ha, va, shift = ("right", "bottom", 0.005) if rises else ("center", "top", -0.02)
-        ax.text(0.97 * n, loss + shift, f"$d_{{model}}$ = {d}", ha=ha, va=va)
+        # where the line falls there is room below, and where it rises, at the right
+        place = (1.06 * n, loss - 0.012) if rises else (0.97 * n, loss - 0.02)
+        ax.text(*place, f"$d_{{model}}$ = {d}", ha="left" if rises else "center", va="top")
         rises = rises or loss == lowest
     ax.axhline(bigram, color=GREY, linestyle=":", linewidth=1.2)
     ax.text(points[0][0], bigram + 0.008, "bigram model", color=GREY, size="small")
-    ax.set(xlim=(1700, 36_000), ylim=(lowest - 0.07, max(bigram, *losses.values()) + 0.05))
+    ax.set(xlim=(1700, 50_000), ylim=(lowest - 0.07, max(bigram, *losses.values()) + 0.05))
     _sizes(ax, 3000, 10_000, 30_000)
     said = ", ".join(f"{loss:.2f} with {n:,} parameters" for n, loss in points)
     plots.show(figure, f"Held-out loss of models of one budget: {said}. Bigram model {bigram:.2f}.")
@@ -60,8 +60,12 @@ def valleys(runs: Rows, yours: Points) -> None:
     title = "At each budget a middle size is best, and it grows with the budget"
     figure, ax = plots.axes(title, "parameters N", "held-out loss (nats)", size=(7, 4.2))
     said = [_valley(ax, flops, points, colour) for flops, points, colour in _by_budget(runs)]
-    ax.plot(*zip(*yours, strict=True), "o", color="black", fillstyle="none", label="your row")
-    ax.legend(loc="upper right")
+    parameters, losses = np.array(yours).T
+    grid = np.linspace(np.log(parameters.min()), np.log(parameters.max()), 40)
+    own_fit = np.polyval(np.polyfit(np.log(parameters), losses, 2), grid)
+    ax.plot(np.exp(grid), own_fit, color="black", linewidth=1.2, linestyle=":")
+    ax.plot(parameters, losses, "o", color="black", fillstyle="none")
+    ax.text(1.08 * parameters.max(), own_fit[-1], "your row", va="center", size="small")
     ax.set(xlim=(1700, 330_000))
     _sizes(ax, 3000, 10_000, 30_000, 100_000)
     own = ", ".join(f"{loss:.2f} at {n:,.0f}" for n, loss in yours)
@@ -110,9 +114,12 @@ def _power(flops: float) -> str:
     return f"{flops:.1e}".replace("e+", " × $10^{") + "}$"
 
 
-def scored(runs: Rows, fourth: Points, chosen: float) -> None:
-    """Show the chosen size among stored runs at the next budget, and the losses off their line."""
-    title = "Your size is in the valley; the loss is above the straight line"
+def scored(least: Mapping[float, float], fourth: Points, chosen: float) -> None:
+    """Show the chosen size among runs at the next budget, and how well laws foretell their loss.
+
+    `least` is the loss of the best size at three budgets, each four times the one before.
+    """
+    title = "Your size is in the valley; a law with a floor comes near its loss"
     figure, (left, right) = plots.panels(
         title, ["the next budget", "the least loss of each budget"], size=(8, 3.6)
     )
@@ -122,24 +129,31 @@ def scored(runs: Rows, fourth: Points, chosen: float) -> None:
     left.text(1.04 * chosen, max(y for _, y in fourth), "your choice", va="top", size="small")
     left.set(xlabel="parameters N", ylabel="held-out loss (nats)", xlim=(2e4, 7e5))
     _sizes(left, 30_000, 100_000, 300_000)
-    spent = [c for c, _, _ in _by_budget(runs)]
-    losses = [isoflop.minimum(points)[1] for _, points, _ in _by_budget(runs)]
-    slope, height = np.polyfit(np.log(spent), np.log(losses), 1)
+    slope, height = np.polyfit(np.log([*least]), np.log([*least.values()]), 1)
+    first, second, third = least.values()
+    kept = (second - third) / (first - second)  # of what one budget saves, by the next
+    steps = np.linspace(-2.3, 1.3, 40)  # fourfold budgets after the last of the three
+    budgets = max(least) * 4.0**steps
+    laws = {
+        "a line": np.exp(height + slope * np.log(budgets)),
+        "a floor": third - (second - third) * kept * (1 - kept**steps) / (1 - kept),
+    }
+    for (name, law), style in zip(laws.items(), ("--", "-"), strict=True):
+        right.loglog(budgets, law, style, color=GREY, linewidth=1.2)
+        right.text(1.06 * budgets[-1], law[-1], name, color=GREY, va="center", size="small")
     came = isoflop.minimum(fourth)[1]
-    grid = np.geomspace(2e10, 3e12, 20)
-    right.loglog(grid, np.exp(height + slope * np.log(grid)), "--", color=GREY, linewidth=1.2)
-    for x, y, shade in zip([*spent, 1.92e12], [*losses, came], plots.COLOURS, strict=False):
+    for (x, y), shade in zip([*least.items(), (1.92e12, came)], plots.COLOURS, strict=False):
         right.plot(x, y, "*", color=shade, markersize=13)
     right.set_yticks([1.6, 1.8, 2, 2.2, 2.4], ["1.6", "1.8", "2.0", "2.2", "2.4"])
-    right.set(xlabel="operations C", ylim=(1.55, 2.6))
+    right.set(xlabel="operations C", ylim=(1.5, 2.6), xlim=(1.5e10, 1.2e13))
     right.minorticks_off()
-    promised = np.exp(height + slope * np.log(1.92e12))
+    line, floor = np.exp(height + slope * np.log(1.92e12)), third - (second - third) * kept
     found = ", ".join(f"{loss:.2f} at {n:,.0f}" for n, loss in sorted({*fourth}))
     plots.show(
         figure,
         f"Left, losses of models of the next budget: {found}; the choice is {chosen:,.0f}. Right, "
-        f"least loss against operations, logarithmic: the line through three budgets promises "
-        f"{promised:.2f} at the fourth, {came:.2f} came.",
+        f"least loss against operations, logarithmic: through three budgets a line promises "
+        f"{line:.2f} at the fourth, a law with a floor {floor:.2f}; {came:.2f} came.",
     )
 
 
@@ -206,33 +220,48 @@ def serving(
         said.append(
             f"contexts of {context:,}: {pace[0]:,.0f} alone, {pace[-1]:,.0f} for {most:.0f}"
         )
-    ax.set(xlim=(0.9, 6e3))
+    ax.set(xlim=(0.9, 2.5e3))
     plots.show(
         figure, f"Tokens a second against the batch, until memory is full. {'; '.join(said)}."
     )
 
 
-def table_of_2017(rows: Mapping[str, tuple[float, float]]) -> None:
-    """Show BLEU against the printed cost of training; `rows` are (BLEU, FLOPs)."""
-    title = "Reported: the base Transformer is better than all before it, at the lowest cost"
-    label = "training cost, as printed (FLOPs)"
-    figure, ax = plots.axes(title, label, "BLEU, English to German", size=(7, 3.6))
+def table_of_2017(rows: Mapping[str, tuple[float, float]], counted: Mapping[str, float]) -> None:
+    """Show BLEU against the cost of training: `rows` are (BLEU, FLOPs) as printed.
+
+    `counted` are the FLOPs of some rows, counted.
+    """
+    title = "Counted or as printed, the base Transformer is ahead of all before it, and costs least"
+    figure, ax = plots.axes(
+        title, "training cost (FLOPs)", "BLEU, English to German", size=(7, 3.6)
+    )
     for name, (bleu, flops) in rows.items():
         colour = plots.COLOURS[0] if "Transformer" in name else GREY
         ax.semilogx(flops, bleu, "o", color=colour)
-        left = name in ("ConvS2S, ensemble", "Transformer, big")
+        left = name == "ConvS2S, ensemble"
         ax.annotate(
             name,
             (flops, bleu),
-            xytext=(-7 if left else 7, 5 if name == "ConvS2S, ensemble" else -4),
+            xytext=(-7 if left else 7, 5 if left else -4),
             textcoords="offset points",
             ha="right" if left else "left",
             size="small",
             color=colour,
         )
-    ax.set(xlim=(2e18, 9e20), ylim=(24, 29))
+    for name, flops in counted.items():
+        bleu, printed = rows[name]
+        style = {"arrowstyle": "->", "color": plots.COLOURS[0], "shrinkA": 4, "shrinkB": 5}
+        ax.annotate("", (flops, bleu), (printed, bleu), arrowprops=style)
+        ax.plot(flops, bleu, "o", color=plots.COLOURS[0], fillstyle="none")
+        ax.text(flops, bleu + 0.2, "counted", color=plots.COLOURS[0], ha="center", size="small")
+    ax.set(xlim=(5e17, 9e20), ylim=(24, 29))
     said = ", ".join(f"{name} {bleu} at {flops:.1e}" for name, (bleu, flops) in rows.items())
-    plots.show(figure, f"BLEU against printed training cost, Vaswani et al. 2017, table 2: {said}.")
+    again = ", ".join(f"{name} {flops:.1e}" for name, flops in counted.items())
+    plots.show(
+        figure,
+        f"BLEU against printed training cost, Vaswani et al. 2017, table 2: {said}. "
+        f"Counted, as hollow circles: {again}.",
+    )
 
 
 def laws(curves: Mapping[str, tuple[Points, Points]], marks: Mapping[str, float]) -> None:
