@@ -11,6 +11,16 @@ KEPT = results.load("long_words")["figures"]
 SIZES = results.load("bottleneck")["figures"]
 
 
+def test_attention_reads_more_long_words_than_one_vector_whatever_its_size_and_steps():
+    long = slice(SIZES["lengths"].index(9), SIZES["lengths"].index(12) + 1)
+    for size, steps in ((64, "1500"), (64, "6000"), (256, "1500"), (256, "6000")):
+        vector, attention = (
+            torch.tensor([run["accuracy"] for run in SIZES["runs"][arm][steps]])[:, long]
+            for arm in (f"one vector of {size}", f"attention, {size}")
+        )
+        assert (attention.amin(0) > vector.amax(0)).all()
+
+
 @pytest.fixture
 def said(monkeypatch):
     texts = []
