@@ -281,7 +281,8 @@ def that_learn(kept: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 def _kinds(kept: Mapping[str, Any]) -> dict[str, Any]:
     """Return the losses by the page's name for each kind of stack."""
-    return {PAGE.get(name, name): by_start for name, by_start in kept["loss"].items()}
+    losses: Mapping[str, Any] = kept["loss"]
+    return {PAGE.get(name, name): by_start for name, by_start in losses.items()}
 
 
 def warm_up(kept: Mapping[str, Any]) -> None:
