@@ -281,9 +281,10 @@ reveal(guess, round(float(norms[0] / norms[20]), -5))
 print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 
 # %% [markdown]
-# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. That does not explain *cat*: two steps back, a quarter of the gradient is left.
-#
-# With larger weights the product grows: **exploding gradients**. Against these helps **gradient clipping**: our loop scales gradients down to a norm of 1.
+# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows: **exploding gradients**, against which our loop uses **gradient clipping**, down to a norm of 1.
+
+# %% [markdown]
+# That does not explain *cat*: two steps back, a quarter of the gradient is left. Nor do smaller rates, orthogonal matrices or five times the steps mend it. But every step rewrites the *whole* state, with the sounds as with the letters.
 
 # %% [markdown]
 # ## Build: gates
