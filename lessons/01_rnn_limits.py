@@ -28,7 +28,7 @@ kept = results.load("long_words")["figures"]
 pictures.long_word(kept["g2p"]["heard"])
 
 # %% [markdown]
-# You build such a network from one function and train it until it reads words aloud. Then you put three questions to it: does it forget, is it too small, or has it never met such a word? In the end two things are left that your gates do not mend, and both are reasons for the Transformer.
+# You build such a network from one function and train it until it reads words aloud. Then you put three questions to it: does it forget, is it too small, or has it never met such a word? In the end two problems remain that gates do not solve, and both are reasons for the Transformer.
 
 # %% tags=["hide-input"]
 pictures.course_map()
@@ -181,7 +181,7 @@ with training.seeded(SEED):
     print("trained:  ", *write(trained(speller, spelling_loss, 500, 0.01)))
 
 # %% [markdown]
-# These words are nobody's, and you can say them. Your step, taken again and again, has learned how English is spelled.
+# None of these is an English word, but you can pronounce them all. Your step, taken again and again, has learned how English is spelled.
 #
 # ## Two loops that read aloud
 #
@@ -192,7 +192,7 @@ needs()
 pictures.two_loops()
 
 # %% [markdown]
-# Look at what joins the two halves: $c$ and nothing else. (Cho et al. 2014 give $c$ to every step of the decoder, Sutskever et al. 2014 and g2p-en to the first alone. A **bidirectional** encoder has a second loop, from right to left, and joins the two states of each letter.) Here is the network, around a loop and a cell that it takes as arguments:
+# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder; Sutskever et al. 2014, as we do here, to the first alone. A **bidirectional** encoder has a second loop, from right to left, and joins the two states of each letter. Here is the network, around a loop and a cell that it takes as arguments:
 
 
 # %% tags=["given"]
@@ -239,7 +239,7 @@ trained(plain, next_token_loss, 1000, 0.01)
 say(plain, "cat", "problems", "attention", "transformer")
 
 # %% [markdown]
-# It speaks English, as your speller spells it. But it does not listen: compare *cat* and *transformer*.
+# It says English-sounding words, whatever it has read: compare *cat* and *transformer*.
 #
 # ## Question one: does it forget?
 #
@@ -267,7 +267,7 @@ def gradients(model, xs):
 #
 # $$\mathrm{E}\,\|v W_h^T\|^2 = d_h\, \mathrm{Var}\, \|v\|^2 = \tfrac{1}{3}\, \|v\|^2$$
 #
-# so without the tanh one step back would keep $\sqrt{1/3} = 0.58$ of the gradient's norm, and twenty steps a fifty-thousandth. **And with the tanh, before any training: how many times smaller is the gradient by the token 20 steps back than by the last one?**
+# so without the tanh one step back would keep $\sqrt{1/3} = 0.58$ of the gradient's norm, and over twenty steps it would become $3^{10} \approx 6 \cdot 10^4$ times smaller. **And with the tanh, before any training: how many times smaller is the gradient by the token 20 steps back than by the last one?**
 
 # %%
 guess = None  # how many times smaller
@@ -281,9 +281,10 @@ reveal(guess, round(float(norms[0] / norms[20]), -5))
 print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 
 # %% [markdown]
-# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). Between a letter and its sound there are as many steps as the word has letters, so training barely sees the one when it corrects the other.
-#
-# With larger weights the product grows: **exploding gradients**. Against these, **gradient clipping** helps: our loop scales a gradient down if its norm is above 1.
+# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows: **exploding gradients**, against which our loop uses **gradient clipping**, down to a norm of 1.
+
+# %% [markdown]
+# That does not explain *cat*: two steps back, a quarter of the gradient is left. Nor do smaller rates, orthogonal matrices or five times the steps mend it. But every step rewrites the *whole* state, with the sounds as with the letters.
 
 # %% [markdown]
 # ## Build: gates
@@ -355,21 +356,7 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates it reaches the beginning of the word. So a network with gates need not forget.
-#
-# Then is the middle of a long word in $c$? Join five words of seven letters, add noise to g2p-en's $c$, and look among 400 pieces for the middle one: which of them gives the nearest $c$? And can a **probe**, a small network trained to read $c$, spell that middle?
-
-# %% tags=["hide-input"]
-needs()
-held = results.load("letters_kept")["figures"]
-for name in ("g2p-en", "untrained, of g2p-en's size"):
-    print(f"middle piece found, {name:28}", *(f"{run['found']['0.5']:.0%}" for run in held[name]))
-spelled = [run["named"]["35"] for run in held["g2p-en"]]
-for name, key in {"spelled by a probe": "hidden", "always the commonest": "commonest"}.items():
-    print(f"letters of the middle, {name:25}", *(f"{sum(x[key][11:24]) / 13:.0%}" for x in spelled))
-
-# %% [markdown]
-# The middle is not lost: given $c$ and a list, we find it nine times in ten. But a probe that must *spell* it does hardly better than to say *e* each time. The middle is in there, written so small that the probe cannot read it, and the decoder does not.
+# Through your trained gates it reaches the beginning of the word. And g2p-en, whose loops have gates, shows by the long word that it has not forgotten: its first five sounds are right, and they come from the letters farthest back. A network that forgets would lose those first.
 
 # %% [markdown]
 # ## Question two: is it too small?
@@ -380,7 +367,7 @@ for name, key in {"spelled by a probe": "hidden", "always the commonest": "commo
 pictures.squeezed(results.load("bottleneck")["figures"])
 
 # %% [markdown]
-# Squeeze $c$ to 64 numbers, or leave it at 256: the same share of words comes out right. Only at 16 does it hurt. So for words of the dictionary the width of $c$ is not what fails.
+# Here $c$ alone is narrowed, and each network takes 1,500 steps. At 64 numbers the same share of words comes out right as at 256; at 16 it hurts. The upper line is **attention** (lesson 02): the same loops, but for each sound the decoder looks back at every letter. It is ahead, and the longer the word, the more. Larger loops and four times the steps read more long words either way; attention stays ahead.
 
 # %% [markdown]
 # ## Question three: has it never met such a word?
@@ -425,12 +412,12 @@ for name, key in names.items():
 # %% [markdown]
 # One vector goes to the end now, and says something else. With attention you recognise the word. (The count is of sounds to insert, delete or replace: the **phoneme error rate**.)
 #
-# **Every letter has to pass through one door.** It is not too narrow, and nothing is locked out; but the longer the word, the more has to be read out of one vector, and the less of it comes out right.
+# **Every letter has to pass through one door.** The decoder must find each sound's letter in one vector that holds them all: the longer the word, the more letters share it, and the less of it comes out right. Attention leaves each letter its own state.
 
 # %% [markdown]
 # ## What has to wait
 #
-# **And they pass in line**: step 5 waits for step 4, on every computer. Two ways cut the chain. In a **word window**, or **1-D convolution**, each token looks at its neighbours; in **attention**, at all tokens (lesson 03). (Without the tanh, a [scan](explorations/15_scan.ipynb) is a third one.)
+# An RNN's letters also pass **in line**: step 5 waits for step 4. Two ways cut the chain. In a **word window**, or **1-D convolution**, each token looks at its neighbours; in **attention**, at all tokens (lesson 03). (Without the tanh, a [scan](explorations/15_scan.ipynb) is a third one.)
 #
 # Number each state by the earliest step at which it can be ready: one more than the latest that it needs. **In two layers over eight tokens, which number does the last state get (a) in an RNN, (b) with windows of three, (c) with attention?**
 
@@ -488,6 +475,24 @@ for kind in ("rnn", "window", "attention"):
 # | the two ends | $x_t = E_a$; $p = \mathrm{softmax}(h_t W_{vocab})$; loss $-\log p$ of the right token |
 # | encoder-decoder | $s_0 = c$, with $c = h_n$ |
 # | steps until all pairs have met | RNN in one direction $n$, windows $\lceil (n-1)/(w-1) \rceil$, attention 1 |
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. You change the last letter of a word. Which of an encoder's states change?</summary>
+#
+# The last one alone. The states before it were there before this letter was read.
+# </details>
+#
+# <details><summary>2. All update gates $z_t$ are exactly 1. What does a GRU write into $c$?</summary>
+#
+# Its first state, whatever it reads: $h_t = h_{t-1}$. The gradient passes unchanged, and nothing is read. A live gradient alone is no memory of a word.
+# </details>
+#
+# <details><summary>3. Somebody trains on words of at most 8 letters and hears that words of 20 stop early. "The vector is too small." What do you ask?</summary>
+#
+# What comes of the same network, trained on longer words. Here it goes on to the end, and gets more of the sounds wrong than attention does.
+# </details>
 
 # %% [markdown]
 # ## In your own words

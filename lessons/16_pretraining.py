@@ -5,7 +5,7 @@
 #
 # Labels are expensive: somebody has to read each text and write down the answer. Text without labels is nearly free. **What does a model learn from text that nobody has labelled, and what is it good for afterwards?**
 #
-# At the end, an encoder that you have fine-tuned obeys sentences whose wording no label had. You have pretrained a small one yourself, and seen a task where counting words does as well.
+# At the end, an encoder that you have fine-tuned obeys sentences whose wording no label had. And you have pretrained a small one yourself.
 
 # %%
 import torch
@@ -43,7 +43,7 @@ from course_lib.pretrained import minilm
 # %% [markdown]
 # ## A wording that no label has
 #
-# A home is to do what people say. Somebody has read a hundred sentences, and written down which of eleven actions each of them means.
+# We want a home that does what people tell it. Somebody has read a hundred sentences, and written down which of eleven actions each of them means.
 
 # %%
 commands = home_commands.split(1000, 200, SEED)
@@ -104,14 +104,38 @@ for model in (baseline, frozen):
     intents.train(model, labelled, 0.03, SEED, steps=100, seconds=60)
 
 # %% [markdown]
-# Say something to both:
+# Say something to both, in wordings that no label has:
+
+
+# %%
+def ask(texts, **models):
+    for text in texts:
+        print(f"{text:40}", *(f"{name}: {act(model, text):30}" for name, model in models.items()))
+
+
+new_wordings = (
+    "i feel like dancing by the radio",
+    "wake up the radio with a song",
+    "i forgot my key, free the door",
+    "i am cold, start the heater",
+)
 
 # %% tags=["training"]
-for text in ("let my guest in by the door", "let the sun in through the curtains",
-             "it is too dark, use the lamp", "silence the radio"):  # fmt: skip
-    print(f"{text:37} baseline: {act(baseline, text):30} yours: {act(frozen, text)}")
+ask(new_wordings, baseline=baseline, yours=frozen)
 
 # %% [markdown]
+# Yours is right four times. Now two that it gets wrong, and is sure of:
+
+# %% tags=["training"]
+opposites = ("let the sun in through the curtains", "make the lamp go dark")
+ask(opposites, baseline=baseline, yours=frozen)
+vectors = frozen.encoder.embed(["open the curtains", "close the curtains", "raise the curtains"])
+close, raised = (vectors[0] @ vectors[1:].T).tolist()
+print(f"cosine of open and close {close:.2f}, of open and raise {raised:.2f}")
+
+# %% [markdown]
+# It has understood *what* is talked about, and not *which way*. Words with opposite meanings stand among the same neighbours in every text, so whoever learns words by their neighbours gives them like vectors: to MiniLM *close* is nearer to *open* than *raise* is.
+#
 # Now two hundred held-out sentences of each kind: known wordings with other rooms or devices (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by five points or more: in known wordings, in new ones, in both, or in neither?**
 
 # %%
@@ -128,20 +152,21 @@ claim = "in new wordings the head on MiniLM is ahead of counted words"
 training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 
 # %% [markdown]
-# Counted words know the words of the labels, and no other. MiniLM had read them all before anybody labelled anything, and a new wording lands near an old one.
+# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So a new wording lands near an old one.
 #
-# Is it what MiniLM has read that helps, or the Transformer? The **ablation** is the same encoder with random parameters, under the same head. With fewer labels, and with more:
+# Is it what MiniLM has read that helps, or its Transformer? Two **ablations** under the same head: the same encoder with random parameters, and no encoder at all, the mean of MiniLM's own input embeddings. With fewer labels, and with more:
 
 # %%
 kept = results.load("pretraining")["figures"]
-pictures.intents(kept, "What was read before the labels shows where wordings are new")
+control = results.load("input_embeddings")["figures"]
+pictures.intents(kept, control, "Pretraining pays off where the wording is new")
 
 # %% [markdown]
-# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. An encoder that has read nothing is below both.
+# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting. The input embeddings alone lie between: the table of words brings part of the lead, the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
 #
 # <details><summary>How we know</summary>
 #
-# Three seeds draw the commands anew. Each head is fitted to the end, with the penalty that is best on two hundred other commands in known wordings. MiniLM was made to imitate a model of BERT's kind, then taught to give like sentences like vectors (lesson 09). How much of its lead either part brings is not tested.
+# Three seeds draw the commands anew. Each head is fitted to the end, with the penalty that is best on two hundred other commands in known wordings. MiniLM was made to imitate a model of BERT's kind, then taught to give like sentences like vectors (lesson 09): what leads here is an encoder that has read, and has been taught which sentences are alike.
 # </details>
 #
 # ## Train the encoder, too
@@ -160,15 +185,16 @@ history = intents.train(tuned, labelled, 0.0005, SEED, steps=60, seconds=60)
 right["fine-tuned"] = {kind: share_right(tuned, commands[kind]) for kind in gaps}
 for name, shares in right.items():
     print(f"{name:15}", {kind: f"{share:.0%}" for kind, share in shares.items()})
+ask((*new_wordings, *opposites), **{"fine-tuned": tuned})
 claim = "fine-tuned, it is ahead of counted words in new wordings"
 ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordings"]
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Now your model is ahead of counting in known wordings, too, and keeps its lead in new ones. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022).
+# Fine-tuning brings what the labels say: known wordings. In new ones it adds one sentence in two hundred here, and with the next seed it loses nine; it stays ahead of counting both times. It is surer where it was right, and as wrong about the opposites. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022): try that in *Break it*.
 
 # %% [markdown]
-# In 2018 fine-tuning made pretraining known, by **GLUE**, tasks on English sentences (mean of eight; Devlin et al. 2019, table 1, reported).
+# Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
 #
 # | model | pretrained on | predicts | GLUE |
 # |:-|:-|:-|-:|
@@ -187,7 +213,7 @@ pictures.two_tasks()
 # %% [markdown]
 # In both, the loss is the mean of $-\log p(\text{token})$ over the targets. Seeing both sides has a price: a text of $n$ tokens gives $n$ targets to GPT, and about $0.15\, n$ to BERT.
 #
-# If all chosen tokens became [MASK], the model would be asked at a [MASK] and nowhere else. Its states of visible tokens would never be trained, and the texts of later tasks have no masks. So BERT treats the chosen tokens in three ways:
+# If all chosen tokens became [MASK], the model would only ever predict at [MASK] positions. Its states of visible tokens would never be trained, and the texts of later tasks have no masks. So BERT treats the chosen tokens in three ways:
 #
 # | share of the chosen | the model reads | its target |
 # |-:|:-|:-|
@@ -233,11 +259,11 @@ changed = (inputs != text).float().mean().item()
 reveal(guess, round(1000 * changed))
 
 # %% [markdown]
-# One chosen token in ten stays as it is: 0.15 × 0.9. The model cannot know which of the tokens that it sees are asked for, so it must have a good state for each.
+# One chosen token in ten stays as it is: 0.15 × 0.9. The model cannot know which of the tokens that it sees are targets, so it must have a good state for each.
 #
-# ## Score only what is asked for
+# ## Score only the targets
 #
-# The last layer scores every token of the vocabulary. Most places have no target, so their scores would be thrown away. Let $A$ be the set of places with a target, $h_i$ the state at place $i$, and $E$ the embedding's table:
+# The last layer scores every token of the vocabulary. Most positions have no target, so their scores would be thrown away. Let $A$ be the set of positions with a target, $h_i$ the state at position $i$, and $E$ the embedding's table:
 #
 # $$L = -\frac{1}{|A|} \sum_{i \in A} \log \mathrm{softmax}\big(\underset{1 \times d_{model}}{h_i}\;\underset{d_{model} \times vocab}{E^T}\big)_{t_i}$$
 
@@ -301,20 +327,16 @@ claim = "with both sides your model is ahead of the trigrams, with the left one 
 training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, reader)
 
 # %% [markdown]
-# With both sides it is ahead, with either side alone it is not. So it wins by the side that a causal model cannot see.
-#
-# <details><summary>How we know</summary>
-#
-# Give the n-gram model both sides, too: for *a b x c d* take the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$. It has 4.46 nats then, and is ahead again. The gain comes from the sides, not from the network.
-# </details>
-#
+# It needs both sides to be ahead. And the gain comes from the sides, not from the network: give the n-gram model both sides, too, and it has 4.46 nats. For *a b x c d* it then takes the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+
+# %% [markdown]
 # ## Ask it for whole texts
 #
-# How likely is a *whole* text to a masked model? Hide each token in turn, ask for it, and add up (Salazar et al. 2020):
+# How likely is a *whole* text to a masked model? Mask each token in turn, predict it, and add up (Salazar et al. 2020):
 #
 # $$\mathrm{score}(t_1, \dots, t_n) = \frac{1}{n} \sum_{i} \log p\big(t_i \mid t_1, \dots, t_{i-1}, \text{[MASK]}, t_{i+1}, \dots, t_n\big)$$
 #
-# That takes $n$ copies of a text with $n$ tokens. Here is a function that makes them, with a bug: it asks for tokens that can be seen.
+# That takes $n$ copies of a text with $n$ tokens. Here is a function that makes them, with a bug: its targets are tokens that can be seen.
 
 # %%
 # exercise: pretraining/mend_targets
@@ -333,52 +355,23 @@ with torch.no_grad():
     pictures.each_hidden(line, reader.output(own_states).softmax(-1), known)
 
 # %% [markdown]
-# Two hundred times we show your model twelve words of a play it has not read, as they are and shuffled, and take the order with the higher score. No label has been used.
+# Its first guess is seldom the word itself. But the mean ranks whole texts, and no label is needed: here the line as Shakespeare wrote it, and its words shuffled.
 
 
 # %%
 @torch.no_grad()
-def masked_score(words):
+def score(words):
     inputs, targets = hide_each(vocabulary.encode(words), MASK, (UNKNOWN,))
-    return -masked_loss(reader.states(inputs), reader.output.weight, targets)
+    return -masked_loss(reader.states(inputs), reader.output.weight, targets).item()
 
-
-def counted_score(words):
-    tokens = vocabulary.encode(words)
-    return counts.probabilities(tokens[:-1]).gather(-1, tokens[1:, None]).log().mean()
-
-
-own = [x.words for x in plays.examples("order", plays.TESTED, 400, 0) if x.label]
-pairs = [(words, random.Random(i).sample(words, 12)) for i, words in enumerate(own)]
 
 # %% tags=["training"]
-scores = {"masked model": masked_score, "trigrams": counted_score}
-shares = {
-    name: sum(bool(score(own) > score(mixed)) for own, mixed in pairs) / len(pairs)
-    for name, score in scores.items()
-}
-print(shares)
-claim = "your model finds more than nine orders in ten, and so do trigrams"
-training.expect(claim, min(shares.values()) > 0.9, shares, reader)
-
-# %% [markdown]
-# ## Count before you credit a network
-#
-# Your model hears order, without a label. So do trigrams, counted from the same plays in a second. Now let it be a task with labels: one text of twelve words at a time, in order or shuffled.
-
-# %%
-pictures.order(
-    results.load("few_labels")["figures"],
-    "The score knows at once; fine-tuning needs thousands of labels to find it",
-)
-
-# %% [markdown]
-# Without pretraining the model stays at chance. Pretrained, it learns the task, but slowly: a new head must first find what the model's own score says at once. So ask a model its own question before you train it on yours. And the n-gram model is ahead of all: order is what a table of trigrams *is*. New wordings are what no table has. **Count before you credit a network.**
-#
-# <details><summary>How we know</summary>
-#
-# Three seeds; each point has the best of three learning rates, chosen on a thousand other examples. A mean of $\log p$ is low where words are rare, in any order, so the n-gram model's is taken above the words' own frequencies; without that it has 78 %. The masked score, corrected alike, has 92 %. With the most labels and five times the steps, the model without pretraining is still near chance.
-# </details>
+shuffled = random.Random(SEED).sample(line, 12)
+scores = [score(words) for words in (line, shuffled)]
+for words, mean in zip((line, shuffled), scores):
+    print(f"{mean:.2f}", *words)
+claim = "your model scores the line above its shuffled words, by more than a nat"
+training.expect(claim, scores[0] - scores[1] > 1, scores, reader)
 
 # %% [markdown]
 # ## No label, no training
@@ -422,7 +415,7 @@ reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs 
 pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
 
 # %% [markdown]
-# The form does most of it. With wrong answers before its eyes the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). More is not better: with eight examples, each draw does worse than with two. Why is not tested.
+# The form does most of it. With wrong answers in its prompt the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). These are 29 questions, and each dot is a draw of the examples: the draws differ by more than the mean rises from two examples to four, and with eight every draw does worse than with two.
 #
 # ## What came of it
 #
@@ -459,14 +452,14 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 #
 # ## Break it
 #
-# - Let `mask_tokens` mask all chosen tokens, always. At which kind of place would a model trained like that never have been asked?
+# - Let `mask_tokens` mask all chosen tokens, always. At which kind of position would a model trained like that never have predicted?
 # - Fine-tune at three times the rate. Which of the two lists suffers?
 # - Give `answer` examples whose answers are in capitals. Does it take that up?
 
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them shows where your labels end: in wordings that none of them has. Read it off with a head, with fine-tuning, with the model's own score, or with a few examples in the prompt. Where a table of counts can hold the answer, count first.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them helps in wordings that none of your labels has. Read it off with a head, with fine-tuning, with the model's own score, or with a few examples in the prompt. And compare with counting: a table of the same text is a strong baseline where one or two words beside a blank decide.
 #
 # | | |
 # |:-|:-|
@@ -490,7 +483,7 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 #
 # <details><summary>3. "Our pretrained model gets 79 % with 800 labels, the same model from scratch 50 %." What do you ask?</summary>
 #
-# What do counts of the same text get? Do the tests have wordings that the labels have not? What does the model's own score get?
+# What do counts of the same text get? Do the tests have wordings that the labels have not? Over how many seeds?
 # </details>
 
 # %% [markdown]

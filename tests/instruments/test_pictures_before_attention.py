@@ -11,6 +11,24 @@ KEPT = results.load("long_words")["figures"]
 SIZES = results.load("bottleneck")["figures"]
 
 
+def test_no_rate_start_or_number_of_steps_makes_the_plain_rnn_read_short_words():
+    arms = results.load("plain_rnn")["figures"]["arms"]
+    assert len(arms) == 4
+    for arm in arms.values():
+        assert max(arm["right"]) < 0.1
+        assert arm["cat"] != ["K", "AE1", "T"]
+
+
+def test_attention_reads_more_long_words_than_one_vector_whatever_its_size_and_steps():
+    long = slice(SIZES["lengths"].index(9), SIZES["lengths"].index(12) + 1)
+    for size, steps in ((64, "1500"), (64, "6000"), (256, "1500"), (256, "6000")):
+        vector, attention = (
+            torch.tensor([run["accuracy"] for run in SIZES["runs"][arm][steps]])[:, long]
+            for arm in (f"one vector of {size}", f"attention, {size}")
+        )
+        assert (attention.amin(0) > vector.amax(0)).all()
+
+
 @pytest.fixture
 def said(monkeypatch):
     texts = []

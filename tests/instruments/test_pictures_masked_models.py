@@ -26,7 +26,8 @@ def test_drawings_are_told_in_words(said, draw, needed):
 def test_intents_are_told_as_means_of_the_seeds_for_both_lists(said):
     runs = {"known": [[0.5, 0.7], [1, 1]], "new wordings": [[0.2, 0.4], [0.6, 0.8]]}
     ways = dict.fromkeys(("frozen", "counted words", "not pretrained"), runs)
-    pictures.intents({"settings": {"labels": [24, 400]}, "intents": ways}, "found")
+    figures = {"settings": {"labels": [24, 400]}, "intents": ways}
+    pictures.intents(figures, runs, "found")
     assert "as in the labels: a head on MiniLM 60 with 24 labels and 100 with 400" in said[0]
     assert "no label has: a head on MiniLM 30 with 24 labels and 70 with 400" in said[0]
 
@@ -35,23 +36,6 @@ def test_a_hidden_word_is_told_with_its_guess_and_its_chance(said):
     chances = torch.tensor([[0.1, 0.6, 0.3], [0.25, 0.3, 0.45]])
     pictures.each_hidden(["my", "lord"], chances, ["[UNK]", "my", "love"])
     assert "my: my, 0.60, lord: love, 0.25" in said[0]
-
-
-def test_order_takes_the_rate_that_is_best_on_other_examples(said):
-    runs = {
-        "0.1": [{"choosing": 0.9, "test": 0.6}],
-        "0.2": [{"choosing": 0.8, "test": 0.99}],
-    }
-    by_labels = {"50": runs, "200": runs}
-    ways = ("three words counted, corrected", "each word hidden")
-    figures = {
-        "settings": {"labels": [50, 200]},
-        "frozen": {way: [{"50": {"test": 0.9}, "200": {"test": 0.9}}] for way in ways},
-        "tuned": dict.fromkeys(("pretrained", "not pretrained"), by_labels),
-    }
-    pictures.order(figures, "found")
-    assert "pretrained, fine-tuned 60 with 50 labels" in said[0]
-    assert "own score 90" in said[0]
 
 
 def test_examples_in_the_prompt_are_told_by_their_number(said):

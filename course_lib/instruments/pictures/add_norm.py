@@ -19,6 +19,7 @@ from course_lib.instruments.drawings import SMALL, Diagram, Role
 BLUE, ORANGE, GREEN = plots.COLOURS[:3]
 LETTER = "h"
 GONE = 0.03  # below this share of its own, a letter is drawn as a dot
+PAGE = {"residual and norm": "pre-norm"}  # a stored kind, as the page calls it
 Fate = Mapping[str, Sequence[float]]  # what `deep_stack.follow` returns
 Part = tuple[str, Role, plots.Place]  # of a drawing: its text, role and size
 
@@ -27,7 +28,8 @@ def letter(title: str, fates: Mapping[str, Mapping[str, Fate]]) -> None:
     """Show a letter at every fourth level: a panel for initial weights, a row for each stack.
 
     `fates` are by initial weights and kind of stack. As large as the letter is its state, as dark
-    as it is its own; a dot is a state that has lost its letter.
+    as it is its own, with the percentage above the last block; a dot is a state that has lost its
+    letter.
     """
     plots.show(*_letters(title, fates))
 
@@ -62,9 +64,11 @@ def _letters(title: str, fates: Mapping[str, Mapping[str, Fate]]) -> tuple[Figur
             last = len(fate["own"]) - 1
             for level in range(0, last + 1, 4):
                 _letter(ax, (level, y), fate["size"][level], fate["own"][level])
-            told = f"{fate['own'][-1]:.0%} of it its own, root mean square {fate['size'][-1]:.2g}"
+            own = f"{fate['own'][-1]:.0%}"
+            ax.text(last + 2.2, y, own, color="0.35", size="small", va="center")
+            told = f"{own} of it its own, root mean square {fate['size'][-1]:.2g}"
             said.append(f"{row}, {start}: {told}")
-        ax.set(xlim=(-2, last + 2), ylim=(len(rows) - 0.4, -0.6), xticks=range(0, last + 1, 8))
+        ax.set(xlim=(-2, last + 6), ylim=(len(rows) - 0.4, -0.6), xticks=range(0, last + 1, 8))
         ax.set_yticks(range(len(rows)), rows if ax is panels[0] else [""] * len(rows))
         ax.set_xlabel("blocks below it")
         ax.spines[:].set_visible(False)
@@ -72,7 +76,7 @@ def _letters(title: str, fates: Mapping[str, Mapping[str, Fate]]) -> tuple[Figur
     return (
         figure,
         f"The state of a letter on its way through {last} blocks, drawn as a letter: as large as "
-        "the state, as dark as it is the letter's own, a dot where nothing of it is left. Above "
+        "the state, as dark as it is the letter's own, a dot where nothing is left. Above "
         f"the last block: {'; '.join(said)}.",
     )
 
@@ -81,7 +85,7 @@ def _letter(ax: Axes, at: tuple[float, float], size: float, own: float) -> None:
     if own < GONE:
         ax.plot(*at, ".", color="0.6", markersize=3)
         return
-    points = min(30.0, max(5.0, 14 + 2.5 * log10(size)))
+    points = min(32.0, max(5.0, 13 + 6 * log10(size)))
     ax.text(*at, LETTER, size=points, color=BLUE, alpha=own, ha="center", va="center")
 
 
@@ -146,7 +150,7 @@ def four_ways() -> None:
         ("bare", "$F(x)$", False, False),
         ("norm", r"$F(\mathrm{norm}(x))$", True, False),
         ("residual", "$x + F(x)$", False, True),
-        ("residual and norm", r"$x + F(\mathrm{norm}(x))$", True, True),
+        ("pre-norm", r"$x + F(\mathrm{norm}(x))$", True, True),
     )
     for place, (name, formula, norm, added) in enumerate(cases):
         x = 3.3 * place
@@ -165,8 +169,8 @@ def four_ways() -> None:
         diagram.text(name, (x, -0.75), size=10)
     diagram.show(
         "Four ways to connect a layer F. Bare: x goes through F. Norm: x goes through a norm, then "
-        "F. Residual: x goes through F, and is added to the result on a path around F. Residual "
-        "and norm: the norm is on the path through F, and the path around F has none."
+        "F. Residual: x goes through F, and is added to the result on a path around F. Pre-norm: "
+        "the norm is on the path through F, and the path around F has none."
     )
 
 
@@ -203,18 +207,19 @@ def orders() -> None:
     )
 
 
-def gradients(runs: Mapping[str, Mapping[str, Sequence[Fate]]]) -> None:
-    """Show the gradient at each level of 32 untrained blocks, by stack and initial weights."""
-    title = "Residual and norm: the gradient arrives, from all three kinds of initial weights"
-    figure, panels = plots.panels(title, list(runs), size=(9.6, 3.2))
+def gradients(norms: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """Show the gradient's L2 norm at each level of untrained stacks, the lowest first.
+
+    `norms` are by kind of stack and initial weights.
+    """
+    title = "With a sum and a norm, in either order, the gradient keeps its size"
+    figure, panels = plots.panels(title, list(norms), size=(9.6, 3.2))
     said = []
-    for ax, (name, by_start) in zip(panels, runs.items(), strict=True):
+    for ax, (name, by_start) in zip(panels, norms.items(), strict=True):
         factors = []
-        for (start, seeds), colour in zip(by_start.items(), plots.COLOURS, strict=False):
-            for run in seeds:
-                ax.semilogy([max(x, 1e-40) for x in run["gradient"]], color=colour, linewidth=1.2)
-            factor = seeds[0]["gradient"][0] / seeds[0]["gradient"][-1]
-            factors.append(f"{factor:.0e} from {start}")
+        for (start, levels), colour in zip(by_start.items(), plots.COLOURS, strict=False):
+            ax.semilogy([max(x, 1e-40) for x in levels], color=colour, linewidth=1.2)
+            factors.append(f"{levels[0] / levels[-1]:.0e} from {start}")
         said.append(f"{name}: {', '.join(factors)}")
         ax.set(ylim=(1e-24, 1e12), xlabel="blocks below it", xticks=(0, 16, 32))
         ax.set_yticks([1e-24, 1e-16, 1e-8, 1, 1e8])
@@ -226,20 +231,19 @@ def gradients(runs: Mapping[str, Mapping[str, Sequence[Fate]]]) -> None:
         panels[1].text(1, y, start, color=colour, size="small")
     plots.show(
         figure,
-        "Four panels, L2 norm of the gradient at 33 levels, logarithmic, three kinds of initial "
-        "weights, three seeds each. From the top to the bottom it is multiplied by (seed 0): "
-        f"{'; '.join(said)}.",
+        f"{len(norms)} panels, L2 norm of the gradient at each level, logarithmic, three kinds of "
+        f"initial weights. From the top to the bottom it is multiplied by: {'; '.join(said)}.",
     )
 
 
 def learned(kept: Mapping[str, Any]) -> None:
     """Show what stacks of each depth, kind and initial weights have learned: held-out losses."""
-    title = "Only with both do 32 blocks learn from all three kinds of initial weights"
+    title = "Of these, only pre-norm lets 32 blocks learn from all three initial weights"
     names = [f"{depth} blocks" for depth in kept["depths"]]
     figure, panels = plots.panels(title, names, size=(9.6, 3.4))
     said = []
     for ax, depth in zip(panels, kept["depths"], strict=True):
-        for y, (name, by_start) in enumerate(kept["loss"].items()):
+        for y, (name, by_start) in enumerate(_kinds(kept).items()):
             for row, (start, colour) in enumerate(zip(STARTS, plots.COLOURS, strict=False)):
                 losses, place = by_start[start][str(depth)]["losses"], y + 0.22 * (row - 1)
                 off = max(losses) > 3.6
@@ -253,7 +257,7 @@ def learned(kept: Mapping[str, Any]) -> None:
                     said.append(f"{name}, {start}: {mean}")
         ax.axvline(kept["trivial"], color="0.4", linestyle=":")
         ax.set(xlim=(2.35, 3.8), ylim=(3.5, -0.6), xlabel="held-out loss, nats")
-        ax.set_yticks(range(4), list(kept["loss"]) if ax is panels[0] else [])
+        ax.set_yticks(range(4), list(_kinds(kept)) if ax is panels[0] else [])
     panels[0].text(3.34, 3.3, "baseline", color="0.4", size="x-small", ha="right")
     for y, (start, colour) in enumerate(zip(STARTS, plots.COLOURS, strict=False)):
         panels[-1].text(2.38, -0.3 + 0.3 * y, f"● {start}", color=colour, size="x-small")
@@ -265,9 +269,25 @@ def learned(kept: Mapping[str, Any]) -> None:
     )
 
 
+def that_learn(kept: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Name the kinds whose 32 blocks learn from some, and from all initial weights, every seed."""
+    learn = {
+        kind: [max(x["32"]["losses"]) < kept["trivial"] - 0.2 for x in by_start.values()]
+        for kind, by_start in _kinds(kept).items()
+    }
+    some, each = ([kind for kind in learn if which(learn[kind])] for which in (any, all))
+    return some, each
+
+
+def _kinds(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the losses by the page's name for each kind of stack."""
+    losses: Mapping[str, Any] = kept["loss"]
+    return {PAGE.get(name, name): by_start for name, by_start in losses.items()}
+
+
 def warm_up(kept: Mapping[str, Any]) -> None:
     """Show held-out losses of three orders by learning rate, without and with a warm-up."""
-    title = "Without warm-up post-norm fails at 0.01, a rate that the others bear"
+    title = "Warm-up: post-norm and DeepNorm bear one rate more; pre-norm bears all four"
     names = ["no warm-up", "warm-up over 30 % of the steps"]
     figure, panels = plots.panels(title, names, size=(9, 3.4))
     rates, colours = kept["rates"], dict(zip(kept["losses"], (BLUE, GREEN, ORANGE), strict=True))

@@ -188,12 +188,17 @@ def by_length(lengths: Sequence[int], shares: Mapping[str, Sequence[float]], tit
 
 
 def squeezed(figures: Mapping[str, Any]) -> None:
-    """Show what is read through a context of 256, 64 or 16 numbers: research's `bottleneck`."""
+    """Show what is read through a context of 256, 64 or 16 numbers, and without one.
+
+    `figures` are those of research/results/bottleneck.json.
+    """
+    names = {f"c of {width}": f"256 through {width}" for width in (256, 64, 16)}
+    names["attention"] = "attention, 256"
     shares = {}
-    for width in (256, 64, 16):
-        runs = [run["accuracy"] for run in figures["runs"][f"256 through {width}"]["1500"]]
-        shares[f"c of {width}"] = torch.tensor(runs).mean(0).tolist()
-    title = "A context of 64 numbers is as good as one of 256; one of 16 is not"
+    for name, arm in names.items():
+        runs = [run["accuracy"] for run in figures["runs"][arm]["1500"]]
+        shares[name] = torch.tensor(runs).mean(0).tolist()
+    title = "64 numbers let through as much as 256; attention, which needs no c, lets more"
     by_length(figures["lengths"], shares, title)
 
 
@@ -223,6 +228,7 @@ def where_training_ended(figures: Mapping[str, Any]) -> None:
             ax.plot(at, wanted, ".", color="0.3")
         ax.text(26, 25.5, "wanted", color="0.3", size="small", ha="right")
         ax.text(13, 3, "dictionary words\nof each length", color="0.4", size="small")
+        ax.text(1, 32, "solid: dictionary, dashed: joined", color="0.3", size="small")
         ax.set(xlim=(0, 50), ylim=(0, 34), xlabel="letters in the word", xticks=range(0, 36, 7))
     axes[0].plot([34, 34], [len(figures["g2p"]["heard"]), len(WANTED)], "*", color="black", ms=9)
     axes[0].text(35.7, len(WANTED), "the long word", va="center", size="small")

@@ -110,29 +110,33 @@ def _said(labels: Sequence[int], runs: Mapping[str, Sequence[Sequence[float]]]) 
     )
 
 
-def intents(figures: Mapping[str, Any], title: str) -> None:
+LISTS = {"known": "wordings as in the labels", "new wordings": "wordings that no label has"}
+
+
+def intents(figures: Mapping[str, Any], control: Mapping[str, Any], title: str) -> None:
     """Show how many commands are understood, in known wordings and in new ones, a dot a seed.
 
-    `figures` are those of research/results/pretraining.json.
+    `figures` are those of research/results/pretraining.json, `control` those of
+    input_embeddings.json.
     """
     labels = figures["settings"]["labels"]
     names = {
-        "frozen": "a head on MiniLM",
+        "a head on MiniLM": "frozen",
+        "on its input embeddings": "input embeddings",
         "counted words": "counted words",
-        "not pretrained": "on random parameters",
+        "on random parameters": "not pretrained",
     }
-    lists = {"known": "wordings as in the labels", "new wordings": "wordings that no label has"}
-    figure, panels = plots.panels(title, list(lists.values()), size=(8.4, 3.6))
-    colours, said = (BLUE, GREY, PINK), []
-    for ax, (key, name) in zip(panels, lists.items(), strict=True):
-        runs = {names[way]: figures["intents"][way][key] for way in names}
+    ways = figures["intents"] | {"input embeddings": control}
+    figure, panels = plots.panels(title, list(LISTS.values()), size=(8.4, 3.6))
+    colours, said = (BLUE, GREEN, GREY, PINK), []
+    for ax, (key, name) in zip(panels, LISTS.items(), strict=True):
+        runs = {shown: ways[way][key] for shown, way in names.items()}
         _lines(ax, labels, runs, colours)
-        ax.set(ylim=(0, 103))
+        ax.set(xlim=(0.85 * labels[0], 1.15 * labels[-1]), ylim=(35, 103))
         said.append(f"{name}: {_said(labels, runs)}")
         ends = {way: mean(points[-1]) for way, points in runs.items()}
     panels[0].set(ylabel="right actions, %")
-    _names(panels[1], 1.2 * labels[-1], ends, colours, 7)
-    panels[1].set_xlim(0.8 * labels[0], 14 * labels[-1])
+    _names(panels[1], 1.25 * labels[-1], ends, colours, 5)
     plots.show(figure, f"Percent right, means of three seeds. {'. '.join(said)}.")
 
 
@@ -160,43 +164,6 @@ def each_hidden(
         f"The text {' '.join(words)}, each word hidden in turn; above it the model's first guess, "
         f"and p of the word itself. {said}.",
     )
-
-
-def order(figures: Mapping[str, Any], title: str) -> None:
-    """Show how often four ways tell a text's own order from a shuffled one, a dot a seed.
-
-    `figures` are those of research/results/few_labels.json.
-    """
-    labels, frozen = figures["settings"]["labels"], figures["frozen"]
-    ways = {
-        "n-gram model": "three words counted, corrected",
-        "the masked model's own score": "each word hidden",
-    }
-    runs = {
-        name: [[run[str(n)]["test"] for run in frozen[way]] for n in labels]
-        for name, way in ways.items()
-    }
-    runs["pretrained, fine-tuned"] = _tuned(figures["tuned"]["pretrained"], labels)
-    runs["not pretrained"] = _tuned(figures["tuned"]["not pretrained"], labels)
-    figure, ax = plots.axes(title, "labels", "right answers, %", size=(7.4, 3.9))
-    colours = (GREY, BLUE, ORANGE, PINK)
-    _lines(ax, labels, runs, colours)
-    ends = {name: mean(points[-1]) for name, points in runs.items()}
-    _names(ax, 1.15 * labels[-1], ends, colours, 3)
-    ax.axhline(50, color="0.5", linestyle=":", linewidth=1)
-    ax.text(1.6 * labels[1], 47.4, "chance", color="0.4", size="small")
-    ax.set(xlim=(0.85 * labels[0], 12 * labels[-1]), ylim=(45, 97))
-    plots.show(figure, f"Percent right, chance is 50. {_said(labels, runs)}.")
-
-
-def _tuned(by_labels: Mapping[str, Any], labels: Sequence[int]) -> list[list[float]]:
-    """Return the seeds' shares for each number of labels, at the rate that others chose."""
-    found = []
-    for n in labels:
-        rates = by_labels[str(n)].values()
-        best = max(rates, key=lambda runs: sum(run["choosing"] for run in runs))
-        found.append([run["test"] for run in best])
-    return found
 
 
 def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:

@@ -1,0 +1,72 @@
+"""Lesson 07: two controls at 32 blocks, which change one thing each.
+
+Residual connections alone get the last norm that pre-norm has, from the large initial weights and
+at the rates of `depth`. Post-norm, as the page trains it, gets a lower rate and a longer warm-up.
+"""
+
+from functools import partial
+
+from course_lib.add_norm import PostNorm
+from course_lib.instruments import results
+from course_lib.instruments.deep_stack import Residual, redraw
+from research.experiments import depth, stacks
+
+LESSON = "07"
+SEEDS = (0, 1)
+
+BLOCKS = 32
+LARGE, DEFAULT = "N(0, 1/fan-in)", "torch's default"
+POST_STEPS, POST_RATES, WARM_UPS = 90, (0.001, 0.003), (0.05, 0.3)
+once = partial(results.once, "depth_controls", [depth.STEPS, POST_STEPS])
+
+
+def measure() -> dict:
+    """Return held-out losses by rate, for post-norm by warm-up too; None where one overflows."""
+    last = {
+        f"{rate:g}": [
+            once(f"last norm {rate} {seed}", partial(_residual, rate, seed)) for seed in SEEDS
+        ]
+        for rate in depth.RATES
+    }
+    post = {
+        f"{rate:g}": {
+            f"{share:.0%}": [
+                once(f"post {rate} {share} {seed}", partial(_post, rate, share, seed))
+                for seed in SEEDS
+            ]
+            for share in WARM_UPS
+        }
+        for rate in POST_RATES
+    }
+    return {
+        "trivial": stacks.trivial_loss(),
+        "residual and last norm": last,
+        "post-norm": post,
+        "post-norm's steps": POST_STEPS,
+    }
+
+
+def table(figures: dict) -> list[str]:
+    """Sum the figures up in lines of text."""
+    lines = [
+        f"residual and last norm, {LARGE}, rate {rate}: {runs}"
+        for rate, runs in figures["residual and last norm"].items()
+    ]
+    for rate, by_share in figures["post-norm"].items():
+        lines += [f"post-norm, rate {rate}, warm-up {x}: {runs}" for x, runs in by_share.items()]
+    return lines
+
+
+def _residual(rate: float, seed: int) -> float | None:
+    model = redraw(stacks.new(Residual, BLOCKS, seed, last_norm=True), LARGE, seed)
+    try:
+        stacks.train(model, seed, steps=depth.STEPS, learning_rate=rate)
+    except FloatingPointError:
+        return None
+    return round(stacks.held_out_loss(model), 4)
+
+
+def _post(rate: float, share: float, seed: int) -> float:
+    model = redraw(stacks.new(PostNorm, BLOCKS, seed), DEFAULT, seed)
+    stacks.train(model, seed, steps=POST_STEPS, learning_rate=rate, warm_up=share)
+    return round(stacks.held_out_loss(model), 4)
