@@ -424,7 +424,7 @@ def test_contributing_says_everything_that_an_exercise_may_say():
         "broken",
     }
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
-    for name in ("cases", "property", "mistake", "steps", "hand_out", "alternative"):
+    for name in ("cases", "requires", "mistake", "steps", "hand_out", "alternative"):
         assert f"`@exercise.{name}" in page
         arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
         assert said.issuperset(x.name for x in arguments if x.default != x.empty), name
