@@ -22,3 +22,11 @@ def displayed(monkeypatch):
         return one
 
     return data
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """List what pictures say of themselves; none is displayed."""
+    texts = []
+    monkeypatch.setattr(plots, "show", lambda figure, alt, **_: texts.append(alt))
+    return texts

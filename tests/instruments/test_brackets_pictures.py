@@ -3,17 +3,9 @@
 import pytest
 import torch
 
-from course_lib.instruments import plots
 from course_lib.instruments.pictures import brackets as pictures
 
 LOSSES = {"nearest": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt, **_: texts.append(alt))
-    return texts
 
 
 @pytest.mark.parametrize(

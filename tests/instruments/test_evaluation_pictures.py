@@ -2,15 +2,7 @@
 
 import pytest
 
-from course_lib.instruments import plots
 from course_lib.instruments.pictures import evaluation as pictures
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 def test_each_translator_is_told_on_each_part(said):

@@ -2,18 +2,11 @@
 
 import pytest
 
-from course_lib.instruments import plots, results
+from course_lib.instruments import results
 from course_lib.instruments.pictures import language_model as pictures
 
 LADDER = results.load("language_model")["figures"]
 SWEPT = results.load("optimizer_rates")["figures"]["losses"]
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 def test_texts_are_read_aloud_below_their_names_whatever_characters_they_hold(said):

@@ -3,7 +3,6 @@
 import pytest
 
 from course_lib.instruments import plots
-from course_lib.instruments.drawings import Diagram
 from course_lib.instruments.pictures import memories as pictures
 
 
@@ -20,14 +19,6 @@ LAYERS = [
     arm(["delta rule", "delta rule"], [0.69, 0.71]),
     arm(["delta rule", "attention"], [0.99, 1.0]),
 ]
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    monkeypatch.setattr(Diagram, "show", lambda self, alt: texts.append(alt))
-    return texts
 
 
 def test_recall_by_steps_tells_the_means_of_each_memory(said):
@@ -57,7 +48,7 @@ def test_every_drawing_says_what_it_shows(said, draw, needed):
 
 def test_kimi_k3_has_as_many_layers_of_each_kind_as_its_title_says(monkeypatch):
     figures = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: figures.append(figure))
+    monkeypatch.setattr(plots, "show", lambda figure, alt, **_: figures.append(figure))
     pictures.kimi_k3()
     colours = [patch.get_facecolor() for patch in figures[0].axes[0].patches]
     assert sorted(map(colours.count, set(colours))) == [24, 69]

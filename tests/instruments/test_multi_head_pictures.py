@@ -3,18 +3,11 @@
 import pytest
 import torch
 
-from course_lib.instruments import plots, results
+from course_lib.instruments import results
 from course_lib.instruments.pictures import multi_head as pictures
 
 KEPT = results.load("circuit")["figures"]
 RUNS, WATCHED = KEPT["runs"], KEPT["watched"]
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 def test_two_heads_name_each_look_that_is_drawn(said):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_lib.instruments import plots, results
+from course_lib.instruments import results
 from course_lib.instruments.pictures import before_attention as pictures
 
 KEPT = results.load("long_words")["figures"]
@@ -27,13 +27,6 @@ def test_attention_reads_more_long_words_than_one_vector_whatever_its_size_and_s
             for arm in (f"one vector of {size}", f"attention, {size}")
         )
         assert (attention.amin(0) > vector.amax(0)).all()
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 def test_the_long_word_is_told_up_to_its_first_wrong_sound(said):

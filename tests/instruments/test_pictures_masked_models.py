@@ -3,15 +3,7 @@
 import pytest
 import torch
 
-from course_lib.instruments import plots
 from course_lib.instruments.pictures import masked_models as pictures
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,8 @@
 """Lesson 18's pictures: what is drawn is what was measured, and so is what is read aloud."""
 
-import pytest
 import torch
 
-from course_lib.instruments import plots
 from course_lib.instruments.pictures import rewards as pictures
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 def test_drawings_are_told_in_words(said):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib.instruments import isoflop, plots
+from course_lib.instruments import isoflop
 from course_lib.instruments.pictures import scaling as pictures
 
 FLOPS = (1e10, 4e10)
@@ -11,13 +11,6 @@ RUNS = [
     for i, (c, best) in enumerate(zip(FLOPS, (1e4, 2e4), strict=True))
     for n in (best / 2, best, 2 * best)
 ]
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt: texts.append(alt))
-    return texts
 
 
 def test_valleys_name_the_least_point_of_each_budget_and_the_learners_row(said):

@@ -7,17 +7,9 @@ import re
 import pytest
 import torch
 
-from course_lib.instruments import plots
 from course_lib.instruments.pictures import tiles as pictures
 
 SCORES, VALUES = [1, 3, 2, 5, 1, 4], [1, 2, 3, 4, 5, 6]
-
-
-@pytest.fixture
-def said(monkeypatch):
-    texts = []
-    monkeypatch.setattr(plots, "show", lambda figure, alt, **_: texts.append(alt))
-    return texts
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 4, 6])

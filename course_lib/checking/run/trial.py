@@ -307,9 +307,10 @@ def _unit_matrix(y: Tensor) -> Tensor:
 @fresh_settings()
 def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
+    cases = drawn(exercise, seed)
     # whatever is computed has "" in its name
     with without_compiler(), Watch(kinds=("",)) as computed:
-        asked = list(_results(exercise, seed))
+        asked = list(_results(exercise, cases, seed))
     # what the reference refuses, its stub refuses too: it is given, and not asked
     results = [question for question in asked if not question.expected.error]
     gradients = [q.fuller for q in results if q.fuller]
@@ -325,18 +326,17 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
         standard.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
-    if _can_change(drawn(exercise, seed)):
+    if _can_change(cases):
         scattered = list(_scattered(exercise, kinds, seed))
         standard.append(StandardProperty(UNCHANGED, 1, scattered))
     return standard
 
 
-def _results(exercise: Exercise, seed: int) -> Iterator[Question]:
+def _results(exercise: Exercise, cases: list[Case], seed: int) -> Iterator[Question]:
     """Ask for the result of each case; the fuller question is for its gradients as well."""
-    found, draw = drawn(exercise, seed), Draw(seed)
     # where inputs can be changed, there is a property for all that a call should leave alone
-    settings = not _can_change(found)
-    for case in found:
+    draw, settings = Draw(seed), not _can_change(cases)
+    for case in cases:
         question = ask(exercise, case, seed, settings=settings)
         if differentiable(exercise, replace(question.expected, inputs=case.inputs)):
             cotangent = _cotangent(question.expected.output, draw)

@@ -215,7 +215,7 @@ def senses(seen: Mapping[str, Sequence[float]], blinded: Mapping[str, Sequence[f
     ax.text(0.1, 0.13, "dotted: ring may look at itself alone", color="0.4", size="small")
     names = ["embedding", *(str(level) for level in levels[1:])]
     ax.set_xticks(levels, names)
-    ax.set(xlim=(-0.2, levels[-1] + 3.4), ylim=(None, at + 0.03))
+    ax.set(xlim=(-0.2, levels[-1] + 3.4), ylim=(None, max(at, 0.13) + 0.03))
     plots.show(
         figure,
         "Lines over the layers of an encoder: how much nearer the state of ring is to jewels than "
