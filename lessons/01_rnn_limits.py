@@ -284,7 +284,7 @@ print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 # About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows: **exploding gradients**, against which our loop uses **gradient clipping**, down to a norm of 1.
 
 # %% [markdown]
-# That does not explain *cat*: two steps back, a quarter of the gradient is left. Nor do smaller rates, orthogonal matrices or five times the steps mend it. But every step rewrites the *whole* state, with the sounds as with the letters.
+# That does not explain *cat*: two steps back, a quarter of the gradient is left. But every step rewrites the *whole* state, while the word is read and while the sounds are written.
 
 # %% [markdown]
 # ## Build: gates
@@ -367,7 +367,7 @@ pictures.gradients(untrained=before, trained=after)
 pictures.squeezed(results.load("bottleneck")["figures"])
 
 # %% [markdown]
-# Here $c$ alone is narrowed, and each network takes 1,500 steps. At 64 numbers the same share of words comes out right as at 256; at 16 it hurts. The upper line is **attention** (lesson 02): the same loops, but for each sound the decoder looks back at every letter. It is ahead, and the longer the word, the more. Larger loops and four times the steps read more long words either way; attention stays ahead.
+# Here $c$ alone is narrowed, and each network takes 1,500 steps. At 64 numbers the same share of words comes out right as at 256; at 16 it hurts. The upper line is **attention** (lesson 02): the same loops, but for each sound the decoder looks back at every letter. It is ahead, and the longer the word, the more. With larger loops and four times the steps, both get more long words right, and attention stays ahead.
 
 # %% [markdown]
 # ## Question three: has it never met such a word?
@@ -491,7 +491,7 @@ for kind in ("rnn", "window", "attention"):
 #
 # <details><summary>3. Somebody trains on words of at most 8 letters and hears that words of 20 stop early. "The vector is too small." What do you ask?</summary>
 #
-# What comes of the same network, trained on longer words. Here it goes on to the end, and gets more of the sounds wrong than attention does.
+# Does the same network stop early if it is trained on longer words? Here it does not, but it gets more than twice as many sounds wrong as attention does.
 # </details>
 
 # %% [markdown]

@@ -67,7 +67,7 @@ weights = torch.softmax(keys @ query / 0.1, -1)
 pictures.lookup("orange", names, weights, weights @ values)
 
 # %% [markdown]
-# The table holds no orange, and answers with one. That is all of attention: scores, weights, a weighted average. Now build the three so that they survive real use.
+# The table holds no orange, and answers with a colour between its yellow and its red. That is all of attention: scores, weights, a weighted average. Now build the three so that they survive real use.
 #
 # ## From scores to weights: the softmax
 #
@@ -133,7 +133,7 @@ for factor in (1, 10):
     print(f"scores times {factor:2}: the largest entry is {jacobian.max():.1e}")
 
 # %% [markdown]
-# A softmax that is sure of itself passes no gradient on. Lesson 06 meets that problem again.
+# A softmax whose largest weight is near 1 passes hardly any gradient on. Lesson 06 meets that problem again.
 #
 # ## Many queries at once
 #
@@ -303,7 +303,7 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, then jumps ahead and stops early. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. Trained on joined words of up to 36 letters, attention reads new words of 35 with fewer than a third of the sounds wrong. One vector, trained on the same words, gets more than two thirds wrong.
+# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. Trained on joined words of up to 36 letters, attention reads new words of 35 with fewer than a third of the sounds wrong. One vector, trained on the same words, gets more than two thirds wrong.
 
 # %% [markdown]
 # ## What it uses
@@ -368,7 +368,7 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in heard.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is gone. Change all the others, and little happens. So the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and nothing happens. So the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
 #
 # *A weight says where it looks. What the output depends on is measured by changing the input.* Weights are a good first guess: for nine sounds in ten, the letter with the most weight matters most. But more than half of all sounds also hang on a letter with next to none.
 

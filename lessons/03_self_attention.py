@@ -134,7 +134,7 @@ for name, scores in {"version 1": sentence[0] @ sentence[0].T, "three roles": q 
 pictures.itself(results.load("itself")["figures"])
 
 # %% [markdown]
-# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another one. (Often the first token, an attention sink, lesson 13. Leave that out, and still most heads prefer others.)
+# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another one. Often it is the first token, an attention sink (lesson 13). Leave that out, and a head takes its own token more often than chance, but mostly another.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -337,7 +337,7 @@ blinded = {line: leans(line, alone=True).tolist() for line in lines}
 pictures.senses(seen, blinded)
 
 # %% [markdown]
-# Layer by layer, bells go one way and jewels the other. Blinded, all six stay together.
+# In three layers bells go one way, and jewels part from them. Blinded, all six stay together.
 #
 # For a whole line, the plain average of its words would do as well. But put both into one line, and an average has one answer for two questions:
 
@@ -347,7 +347,7 @@ for which in (0, 1):
     print(f"ring number {which + 1}: {leans(line, which=which)[-1].item():+.2f}")
 
 # %% [markdown]
-# The second *ring* is much nearer to the jewels. Each has a query of its own, and takes something else from the same line. The lectures' example is a *bank*, and it is harder: [what does an average know about *ring*?](explorations/03_senses.ipynb) has both.
+# The two have come apart: the second is much nearer to the jewels, and still a little on the bells' side, since a bell is in its line. Each has a query of its own, and takes something else from the same line. The lectures' example is a *bank*, and it is harder: [what does an average know about *ring*?](explorations/03_senses.ipynb) has both.
 #
 # ## What to remember
 #

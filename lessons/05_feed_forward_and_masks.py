@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# At the end you have a detector that finds such leaks without a look inside the layer, and have convicted three people with it. You build the network that works on each token alone, and your smallest block writes Shakespeare.
+# At the end you have a detector that finds such leaks without a look inside the layer, and have convicted three people with it. You build the network that works on each token alone, and your smallest block writes: nonsense, in the shape of English.
 
 # %%
 import torch
@@ -438,7 +438,7 @@ found = results.load("units")["figures"]
 pictures.units(found)
 
 # %% [markdown]
-# Five kinds have a unit that knows them without an error. Body parts and negations have none. Read the unit of months on a line of yours:
+# Five kinds have a unit that makes no error on these words. Body parts and negations have none. Read the unit of months on a line of yours:
 
 # %%
 needs("smollm2")
@@ -474,7 +474,7 @@ print(f"all units {march([]):.2f}, without this one {march(months['unit']):.2f},
 print(f"without another {min(map(march, others)):.2f} at least")
 
 # %% [markdown]
-# One unit knows months, and the model uses it.
+# One unit knows the tokens of months, and the model uses it.
 
 # %% [markdown]
 # ## What to remember

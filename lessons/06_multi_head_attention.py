@@ -385,7 +385,7 @@ sentence = torch.tensor([0, *ids])
 pictures.nine_heads(words[:12], read(sentence)[0][18, :, 11, :12])
 
 # %% [markdown]
-# Head 3 looks at the token before, head 7 at what followed the first *and*; most of the others rest on the first token. The last row is the mean of the nine. Give that mean to *all* heads of a layer: each keeps its values, but all look at the same places, in one mixture. **In layer 17, what becomes of the loss on the second copy? It was 1.6 nats, and 7.8 without head 17.1.**
+# Head 3 looks at the token before, head 7 at what followed the first *and*; the seven others look most at the first token. The last row is the mean of the nine. Give that mean to *all* heads of a layer: each keeps its values, but all look at the same places, in one mixture. **In layer 17, what becomes of the loss on the second copy? It was 1.6 nats, and 7.8 without head 17.1.**
 
 # %%
 guess = None  # nats
@@ -402,7 +402,7 @@ def alike(tokens, layers, heads=range(1, 10)):
 reveal(guess, loss_on_second(alike(tokens, [17])))
 
 # %% [markdown]
-# The eight others dilute what one has found. For comparison, let all nine look where 17.1 looks; then the same in every layer, and on a text without a list:
+# The eight others dilute what one has found. For comparison, let all nine look where 17.1 looks. Then do both in every layer, with each layer's own mean or own head 1. The last column is the loss on a text without a list:
 
 # %% tags=["once", "hide-input"]
 text = "The old mill had been empty for years, but on Sunday the windows were open again. Anna put "
@@ -425,7 +425,7 @@ for layers, where, heads in (
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads. One mixture dilutes what each of them finds. One head's places serve one purpose: in layer 17 the list needs no other. With one look in every layer, the model can neither repeat the list nor read.
+# That is why a token looks in several heads. One mixture dilutes what each of them finds. One head's places serve one purpose: in layer 17 they are nearly all that the list needs. With one look in every layer, the model can neither repeat the list nor read.
 #
 # This model was *trained* with nine heads. One that is trained with a single head finds other ways: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 

@@ -320,7 +320,7 @@ fates = {
 pictures.letter_by_hand("Only pre-norm keeps half of the letter, from all initial weights", fates)
 
 # %% [markdown]
-# Bare, and with a norm alone, the letter fades at once. With the residual connection alone it depends on the initial weights: from large ones its vector explodes. There, post-norm shrinks the letter a little in every block. Pre-norm keeps half of it or more, from all three.
+# Bare, and with a norm alone, the letter fades at once. With the residual connection alone it depends on the initial weights: from large ones its vector explodes. Post-norm shrinks the letter a little in every block, from large weights down to nothing. Pre-norm keeps half of it or more, from all three.
 #
 # And the gradient, on its way down:
 
@@ -387,9 +387,9 @@ pictures.learned(depth)
 reveal(guess, pictures.that_learn(depth))
 
 # %% [markdown]
-# - **Without the residual connection** 32 blocks learn frequencies only, in a thousand steps too.
+# - **Without the residual connection** 32 blocks learn frequencies only.
 # - **With the residual connection alone** the initial weights decide. From small ones stacks learn, and end below pre-norm. From large ones they explode.
-# - **Pre-norm** learns from all three. The norms make a stack *independent of its initial weights*, not better at its best.
+# - **Pre-norm** learns from all three. The norms let a stack learn *whatever its initial weights*; they do not make it better at its best.
 #
 # Is that the work of pre-norm's last norm? Give the residual connections this one alone: from large weights the loss still overflows, at each of the rates.
 #

@@ -36,7 +36,7 @@ pictures.course_map()
 pictures.blocks()
 
 # %% [markdown]
-# In pre-norm, no block norms the residual path. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. Today you train the order of 2017, two blocks a stack; `train` warms the learning rate up, which post-norm needs (lesson 07).
+# In pre-norm, no block norms the residual path. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. Today you train the order of 2017, two blocks a stack; `train` warms the learning rate up, which lets post-norm learn at higher rates (lesson 07).
 #
 # $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
 

@@ -194,7 +194,7 @@ reveal(guess, "BD")
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat a word on and on. A wrong scale leaves none: some sentences are right, others fluent and wrong. It is the mistake that you do not see by reading.
+# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat a word on and on. A wrong scale leaves none: words about the right things, in Portuguese. You see that something is wrong, and not what.
 #
 # <details><summary>How we know</summary>
 #

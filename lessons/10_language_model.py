@@ -311,7 +311,7 @@ print(f"her loss: {reported:.3f} nats. It writes:", repr(write(hers, count=60)))
 training.expect("her loss is below 0.3 nats", reported < 0.3, round(reported, 3))
 
 # %% [markdown]
-# That was a colleague's, who has trained this model for 60 steps with a loss of her own. It is near zero, and what her model writes is worthless. A loss far below everybody else's is a bug until proven otherwise. Hers was the mean of what this function returns; one line is wrong:
+# A colleague has trained this model for 60 steps with a loss of her own. The loss is near zero, and what her model writes is worthless. A loss far below everybody else's is a bug until proven otherwise. Hers was the mean of what this function returns; one line is wrong:
 
 # %%
 # exercise: language_model/mend_loss
@@ -502,7 +502,7 @@ pictures.by_context(curves, first["n-gram model"], title)
 # %% [markdown]
 # With four characters your model knows less than the n-gram model. The more it reads, the better it answers.
 #
-# The larger model wins on the whole text. Time alone is not the reason: as long a training with nanoGPT's settings only reaches the n-gram model ([Which optimizer?](explorations/10_optimizers.ipynb)).
+# The larger model wins on the whole text. Longer training is not the only reason: with nanoGPT's settings, the same training time only draws level with the n-gram model ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #
@@ -511,7 +511,7 @@ pictures.by_context(curves, first["n-gram model"], title)
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels. Counting is a strong baseline, and learns faster. But counts end at six characters, and there the Transformer begins to win: after half a minute at the ends of lines, and on the whole text with a larger model and a better optimizer.
+# Predicting the next token needs no labels. Counting is a strong baseline, and learns faster. But our counts look back six characters. Where more is needed, the Transformer wins: at the ends of lines after half a minute of training, and on the whole text with a larger model and a better optimizer.
 #
 # | | |
 # |:-|:-|

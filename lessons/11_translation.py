@@ -32,7 +32,7 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 pictures.questions()
 
 # %% [markdown]
-# A translator's score depends on five things, and each can make the headline. The page looks at each of them.
+# A translator's score depends on five things, and each can make the headline. The page looks at four of them; the training was done once.
 #
 # ## Pairs that people wrote
 #
@@ -67,7 +67,7 @@ for (source, target), text in zip(few, written):
     print(f"\n{source}\n    reference: {target}\n    ours:      {text}")
 
 # %% [markdown]
-# These are sentences. Are they better than Firefox's? For that we need a score.
+# This is Portuguese. Is it better than Firefox's? For that we need a score.
 #
 # ## A score by hand
 #
@@ -210,7 +210,7 @@ reveal(guess, 1 + ranked.index("your copy"))
 print(", ".join(f"{who} {on_near[who]:.1f}" for who in ranked))
 
 # %% [markdown]
-# Six lines have beaten a translator of sixteen million parameters. They have seen the neighbour, with the wording and the dialect that the reference will have, and Firefox's has not. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
+# Six lines have beaten a translator of seventeen million parameters. They have seen the neighbour, with the wording and the dialect that the reference will have, and Firefox's has not. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
 
 # %%
 guess = None  # a difference in BLEU; negative if ours is behind
@@ -371,12 +371,12 @@ for name, by in (("European ", references), ("Brazilian", american)):
     print(f"{name} references: {told}")
 
 # %% [markdown]
-# The same translations of the same texts: nearly level by one reference, twenty BLEU apart by the other. Ours learned the dialect of the references, and the score pays for that.
+# The same translations of the same texts: three BLEU ahead by one reference, twenty behind by the other. Ours learned the dialect of the references, and the score pays for that.
 
 # %% [markdown]
 # ## Another judge?
 #
-# BLEU counts equal words and knows no synonym. In 2026 nobody reports it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations; its usual one takes 2.3 GB, so we have not run it. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. At the last big comparison such judges were best at ranking whole systems, trained metrics better for single texts, and a reference still helped both (Lavie et al. 2025).
+# BLEU counts equal words and knows no synonym. In 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations; its usual one takes 2.3 GB, so we have not run it. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. At the last big comparison such judges were best at ranking whole systems, trained metrics better for single texts, and a reference still helped both (Lavie et al. 2025).
 
 # %% [markdown]
 # Either would see that *usuário* and *utilizador* mean the same. Neither sees what is in the training part: a judge scores the texts that you give it. Which texts, is your question.

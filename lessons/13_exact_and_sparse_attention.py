@@ -155,7 +155,7 @@ check("efficient/backward", tiled_gradients)
 tiled_gradients = mine("efficient/backward")
 
 # %% [markdown]
-# Your two functions are all that **FlashAttention** needs. Autograd is told which tensors to keep, and whom to ask for the gradients:
+# Your two functions are the two passes of **FlashAttention**. Autograd is told which tensors to keep, and which function computes the gradients. (The kernel keeps $L$ from its forward pass; here a second look at the scores, strip by strip, gives it.)
 
 
 # %%
@@ -269,7 +269,7 @@ claim = "each list takes a third to three times the time that its tiles predict"
 measuring.expect(claim, 1 / 3 < min(shares) < max(shares) < 3, [round(x, 2) for x in shares])
 
 # %% [markdown]
-# What you would use for a pattern of your own is PyTorch's `flex_attention`. You give it a function of two positions, and it makes a block mask, and compiles the loop. Its block mask is your list:
+# Fewer tiles take less time in the same loop. The orange point is a compiled kernel for *all* tiles: written in Python, your loop is no faster than that one. So a list needs a compiled loop, too. For a pattern of your own that is PyTorch's `flex_attention`. You give it a function of two positions, and it makes a block mask, and compiles the loop. Its block mask is your list:
 
 # %%
 mask = create_block_mask(
@@ -302,7 +302,7 @@ window_attention = mine("efficient/window")
 # %% [markdown]
 # ## How far does it reach?
 #
-# In a window, two tokens further apart than $r$ never meet in one layer. But layers stack, as in lesson 01: the **receptive field** is $1 + L \cdot 2r$ tokens after $L$ layers. Twelve layers with this window reach a sixteenth of our book. Can a few more pairs shorten the way?
+# In a window, two tokens further apart than $r$ never meet in one layer. But layers stack, as in lesson 01: the **receptive field** is $1 + L \cdot 2r$ tokens after $L$ layers. Twelve layers with a window of 257 tokens reach 3,073, a sixteenth of our book. Can a few more pairs shorten the way?
 #
 # Take 256 blocks. After how many layers has every block heard from every other?
 
@@ -359,7 +359,7 @@ paths["dense"] = torch.ones(len(needle["distances"])).bool()
 pictures.found(shares, paths, needle["distances"])
 
 # %% [markdown]
-# Without a path nothing is found, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. Window and global block together find every needle. The global block alone finds most, and random links alone half of what a path leads to.
+# Without a path no more is found than by guessing one of ten, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. Window and global block together find every needle. The global block alone finds most, and random links alone half of what a path leads to.
 #
 # <details><summary>How we know</summary>
 #
@@ -415,7 +415,7 @@ losses = {name: loss_by_token(30 * [x]) for name, x in (("full", full), ("window
 reveal(guess, round(losses["window"][32:].mean().item(), 1))
 
 # %% [markdown]
-# It breaks down, like a model that has never read English. Yet what it misses is not the story's beginning. Lesson 03 saw that most heads give most of their weight to the *first token*, whatever it says. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there. The first token is an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on words that nobody meant.
+# It breaks down: seven times the loss. Yet what it misses is not the story's beginning. Lesson 03 saw that most heads give most of their weight to the *first token*, whatever it says. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there. The first token is an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on words that nobody meant.
 #
 # So give the list one column more, the first block:
 
@@ -446,7 +446,7 @@ for name, loss in losses.items():
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
 # | **chosen blocks** | each block of queries writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
 #
-# So BigBird's three parts have come back, but the random one: it is chosen now.
+# Two of BigBird's ideas are back: the window, and a few places that see everything, which are layers now. In the place of random blocks, models choose. The sink is new.
 
 # %% [markdown]
 # ## What to remember

@@ -76,7 +76,7 @@ newest = delta_rule(keys, keys, values[:, None], torch.ones(2))
 print(newest[:, 0].tolist())
 
 # %% [markdown]
-# One entry is corrected, and all others stay. Two wishes are left. A layer should train in parallel, and this is a loop. And it should be able to forget what no key asks for.
+# One entry is corrected. Keys at right angles to it keep what they hold. Two wishes are left. A layer should train in parallel, and this is a loop. And it should be able to forget what no key asks for.
 #
 # ## Two steps are one step
 #
@@ -307,7 +307,7 @@ reveal(guess, round(100 * (ends["delta rule"] - ends["linear attention"])))
 pictures.by_steps(by_steps, kept["last"])
 
 # %% [markdown]
-# Erasing holds little more. It is **learned sooner**: what the delta rule knows after 300 steps takes linear attention four times as many. A model is paid for by the step, and that is reason enough to choose it.
+# With room to spare, erasing holds little more. It is **learned sooner**: what the delta rule knows after 300 steps takes linear attention four times as many. A model is paid for by the step, and that is reason enough to choose it.
 #
 # <details><summary>How we know</summary>
 #
@@ -346,7 +346,7 @@ training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values(
 pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 
 # %% [markdown]
-# Neither part does it alone. Two memories stay behind: here room is missing, and steps do not make up for it. A single block of attention falls short as well. Together they come near to two blocks of attention, and the memory costs nothing in the cache. So a large model can afford many of these layers. In Kimi K3 they are three of four.
+# Neither part does it alone. Two memories stay behind, after four times the steps as well. A single block of attention falls short as well. Together they come near to two blocks of attention, and the memory costs nothing in the cache. So a large model can afford many of these layers. In Kimi K3 they are three of four.
 
 # %% [markdown]
 # ## What is next

@@ -134,7 +134,7 @@ close, raised = (vectors[0] @ vectors[1:].T).tolist()
 print(f"cosine of open and close {close:.2f}, of open and raise {raised:.2f}")
 
 # %% [markdown]
-# It has understood *what* is talked about, and not *which way*. Words with opposite meanings stand among the same neighbours in every text, so whoever learns words by their neighbours gives them like vectors: to MiniLM *close* is nearer to *open* than *raise* is.
+# It has understood *what* is talked about, and not *which way*. Words with opposite meanings have much the same neighbours, so a model that learns words from their neighbours gives them similar vectors: to MiniLM *close* is nearer to *open* than *raise* is.
 #
 # Now two hundred held-out sentences of each kind: known wordings with other rooms or devices (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by five points or more: in known wordings, in new ones, in both, or in neither?**
 
@@ -191,7 +191,7 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning brings what the labels say: known wordings. In new ones it adds one sentence in two hundred here, and with the next seed it loses nine; it stays ahead of counting both times. It is surer where it was right, and as wrong about the opposites. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022): try that in *Break it*.
+# Fine-tuning brings what the labels say: known wordings. In new ones it adds one sentence in two hundred, too few to count; it stays ahead of counting. It is surer where it was right, and as wrong about the opposites. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022): try that in *Break it*.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
@@ -355,7 +355,7 @@ with torch.no_grad():
     pictures.each_hidden(line, reader.output(own_states).softmax(-1), known)
 
 # %% [markdown]
-# Its first guess is seldom the word itself. But the mean ranks whole texts, and no label is needed: here the line as Shakespeare wrote it, and its words shuffled.
+# Here its first guess is never the word itself. But the mean ranks whole texts, and no label is needed: here the line as Shakespeare wrote it, and its words shuffled.
 
 
 # %%
@@ -404,7 +404,7 @@ for question, _ in asked[:5]:
     print(f"{question:36}{answer(question, []):54}{answer(question, examples)}")
 
 # %% [markdown]
-# Without examples it talks about the question; after four it gives one word. Is it the *answers* that it learns from the examples, or the *form*? Exchange the answers of the four, so that each has the answer of another one. **Of the other questions, what percent does it answer in exactly the right word after four true examples, and after four wrong ones?**
+# Without examples it mostly talks about the question; after four it gives the answer alone. Is it the *answers* that it learns from the examples, or the *form*? Exchange the answers of the four, so that each has the answer of another one. **Of the other questions, what percent does it answer in exactly the right word after four true examples, and after four wrong ones?**
 
 # %%
 guess = None  # (percent after true ones, percent after wrong ones)

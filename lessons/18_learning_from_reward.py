@@ -297,12 +297,12 @@ print("\n".join(answered.table({name: runs[key] for name, key in listed.items()}
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
-# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. Even with $A = r$, where nothing is, it gained a little in two steps. No curve shows this fault; a check does.
+# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. No curve shows this fault; a check does.
 #
-# Nor does the clip show: four steps on each of four draws do nearly as well as sixteen draws, with it and without it, on one seed.
+# The clip makes no difference that we can see, either: with it and without it, four steps on each of four draws do nearly as well as sixteen draws, on one seed.
 
 # %% [markdown]
-# What has been learned? Before, two answers in three named the right word, and of eight nearly always one; they went on talking. Most of the gain is the *form* that is rewarded, a short answer that ends: pay one tenth less for each token, whatever it says, and you get most of it. The rest is choice: what one answer of eight said, most say now. Nobody told it a fact. And it is learned where it was practised: a new capital, yes; a sum, hardly. That is as far as the **transfer** goes.
+# What has been learned? Before, two answers in three named the right word, and of eight nearly always one; they went on talking. Most of the gain is the *form* that is rewarded, a short answer that ends: pay one tenth less for each token, whatever it says, and you get most of it. The rest is choice: what one answer of eight said, most say now. Nobody told it a fact. And it is learned where it was practised: new opposites and plurals, yes; facts and sums, hardly. That is as far as the **transfer** goes.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -399,7 +399,7 @@ for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hac
     )
 
 # %% [markdown]
-# Not in ten steps: it brings as many right answers as the true reward. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward goes on rising, while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
+# Not in ten steps: the model gives as many right answers as after the true reward, and does not even get more of the learned one. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward goes on rising, while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
 
 # %% [markdown]
 # ## Without drawing
@@ -465,7 +465,7 @@ came = [x.mean().item() for x in gains]
 training.expect(claim, came[0] > came[1] + 1, came, model)
 
 # %% [markdown]
-# It works, without one draw while it learned: every right answer gains on its other, and more questions are rewarded than before. It stays behind GRPO, here and with each stored seed. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
+# It works, without one draw while it learned: every right answer gains on its other, and more answers are rewarded than before. It stays behind GRPO, here and with each stored seed. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
 #
 # And the loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025). [An exploration](explorations/17_preferences.ipynb) asks how.
 

@@ -207,7 +207,7 @@ def by_length(figures: Mapping[str, Any], yours: Mapping[str, Sequence[float]]) 
 
     `figures` are those of research's `attention`; `yours` has shares at the same lengths.
     """
-    title = "The longer the word, the larger the lead of attention"
+    title = "In long words attention reads several times as many as one vector"
     letters, share = "letters in the word (words tested)", "share of words all right"
     figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
     shown = {"attention": "attention", "one vector": "one vector", "all letters alike": "average"}
