@@ -365,7 +365,7 @@ training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came,
 #
 # A clamp has a price: all that is far is equally far. A layer can no longer tell which of two distant tokens came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another.
 #
-# Beyond $L$ tokens it is the slow hands (pairs of columns with a low *frequency* $\theta_c$) that point where they never pointed in training. So the angles are changed: from the start, or later, with a little training on texts of the new length $L'=sL$:
+# Beyond $L$ tokens it is the slow hands (pairs of columns with a low *frequency* $\theta_c$) that point where they never pointed in training. So the angles are changed, from the start, or later with a little training at the new length $L'=sL$:
 #
 # | | what is changed |
 # |:-|:-|

@@ -438,7 +438,7 @@ found = results.load("units")["figures"]
 pictures.units(found)
 
 # %% [markdown]
-# Five kinds have a unit that makes no error on these words. Body parts and negations have none. Read the unit of months on a line of yours:
+# Five kinds have a unit without an error here. Body parts and negations have none. Read the unit of months on a line of yours:
 
 # %%
 needs("smollm2")
@@ -474,7 +474,7 @@ print(f"all units {march([]):.2f}, without this one {march(months['unit']):.2f},
 print(f"without another {min(map(march, others)):.2f} at least")
 
 # %% [markdown]
-# One unit knows the tokens of months, and the model uses it.
+# One unit knows month tokens, and the model uses it.
 
 # %% [markdown]
 # ## What to remember

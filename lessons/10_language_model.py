@@ -311,7 +311,7 @@ print(f"her loss: {reported:.3f} nats. It writes:", repr(write(hers, count=60)))
 training.expect("her loss is below 0.3 nats", reported < 0.3, round(reported, 3))
 
 # %% [markdown]
-# A colleague has trained this model for 60 steps with a loss of her own. The loss is near zero, and what her model writes is worthless. A loss far below everybody else's is a bug until proven otherwise. Hers was the mean of what this function returns; one line is wrong:
+# A colleague has trained this model with a loss of her own. It is near zero, and her model writes nonsense. A loss far below everybody else's is a bug until proven otherwise. Hers was the mean of what this function returns; one line is wrong:
 
 # %%
 # exercise: language_model/mend_loss

@@ -284,7 +284,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well, and doubling would have been as good: one step ahead the valley is too broad to tell your line and both papers' exponents apart. From your row, 64 times smaller, both papers' exponents waste over a tenth, 0.5 with too small a model, 0.73 with too large a one.
+# You chose well, and doubling would have been as good: one step ahead the valley is broad. From your row, 64 times smaller, both papers' exponents waste over a tenth.
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -367,7 +367,7 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Memory is that of all parameters as published: 16 bits, DeepSeek's 8, most of gpt-oss's 4. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, although Qwen3-8B has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
+# Memory is that of all parameters as published: 16 bits, DeepSeek's 8, most of gpt-oss's 4. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
 #
 # By the end of 2026 this is a common form: DeepSeek-V4-Pro uses 3 % of its parameters for a token, and at a million tokens a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
@@ -466,7 +466,7 @@ quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and tra
 pictures.table_of_2017(quoted, counted)
 
 # %% [markdown]
-# The GPUs did less than was assumed. The share of the peak rate that a GPU reaches is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model was even cheaper than printed; the grey points are not counted.
+# The GPUs did less than was assumed. The share of the peak rate reached is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model was even cheaper than printed; the grey points are not counted.
 
 # %% [markdown]
 # ## What to remember

@@ -274,8 +274,9 @@ leaks = leaks_future(lambda x: attend_back(x, x, x, choose_blocks(x, x, 4, 1), 4
 print("tokens of 16 that see the future:", leaks)
 
 # %% [markdown]
-# Lesson 05's test convicts it. The mean query of a block contains the block's own later tokens, so inside a block the choice leaks, as the sort did. That is why MoBA's queries choose alone. To see whether a mean of keys is *found*, ours will do.
-#
+# Lesson 05's test convicts it. The mean query of a block contains the block's own later tokens, so inside a block the choice leaks, as the sort did. That is why MoBA's queries choose alone. Ours tests the score.
+
+# %% [markdown]
 # Does it choose well? Give SmolLM2 lesson 06's test: a list of 95 random tokens, and the same list again. To continue the second copy, a token must look 95 tokens back. Each head of each layer chooses for itself, among blocks of eight. All rows also have the first block, the sink of lesson 13, and the block before their own.
 
 # %%
@@ -336,7 +337,7 @@ reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks"
 pictures.choices("Chosen blocks find the list, near ones never", losses, every)
 
 # %% [markdown]
-# With nine of 24 blocks the list is continued about as well as with all. The window never finds it: what it needs is eleven or twelve blocks back. Nobody has trained the score: it is a mean of keys that were made for full attention. A block has chosen with all of its eight queries, so these losses know a little more than a model that writes would.
+# With nine of 24 blocks the list is continued about as well as with all. The window never finds it: what it needs is eleven or twelve blocks back. Nobody has trained the score: it is a mean of keys that were made for full attention. A block has chosen with all of its eight queries, so these losses know a little of the future.
 
 # %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The scores of the indexer are still $n^2$, but cheap ones: few heads, few numbers, eight bits.

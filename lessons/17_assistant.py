@@ -247,7 +247,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# It gets the action right, and trips over names. Often it is one space: in a sentence *attic* is one token with its space, ` attic`, and the model copies it with the space; in our JSON, after a quotation mark, the word is cut into other tokens. The first repair is a line of Python that strips names: of the four wrong ones above it mends two. The home refuses the rest:
+# It gets the action right, and trips over names. Often it is one space: in a sentence ` attic` is one token, and the model copies its space; in our JSON, after a quotation mark, the word is cut into other tokens. The first repair is a line of Python that strips names: of the four wrong ones above it mends two. The home refuses the rest:
 
 # %% tags=["training"]
 now = tell(model, now, "turn on the lamp in the attic", tries=3)
@@ -273,7 +273,7 @@ training.expect("a general question gets a command", "{" in answer, answer, mode
 #
 # ## Teach it to try again, and to remember
 #
-# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Those two turns are read but are not targets, so the model does not learn the mistake.
+# In the second half of the training, two of four rows are of other kinds. **Replay**: a general question, with the model's own answer from *before* any training. **A refusal**: a wrong command and what the home says to it come before the right one. Those two turns are no targets, so the mistake is not learned.
 
 # %%
 command = commands["learning"][0]
@@ -377,7 +377,7 @@ pictures.shares(
 )
 
 # %% [markdown]
-# Thirty lines of Python are ahead for known commands and new rooms, level for new devices, and behind for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
+# Thirty lines of Python are behind for new wordings alone. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
 #
 # ## What it does not hear
 #
@@ -469,7 +469,7 @@ for name, way in ways.items():
 reveal(guess, round(100 * ways["merge, then round"]))
 
 # %% [markdown]
-# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back: of a random change as small, 38 % is left. Off the grid, where weights were before, the random change is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
+# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
 
 # %% [markdown]
 # ## Break it

@@ -299,7 +299,7 @@ reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 # %% [markdown]
 # Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. No curve shows this fault; a check does.
 #
-# The clip makes no difference that we can see, either: with it and without it, four steps on each of four draws do nearly as well as sixteen draws, on one seed.
+# Nor does the clip show: with it and without it, four steps on each of four draws do nearly as well as sixteen draws (one seed).
 
 # %% [markdown]
 # What has been learned? Before, two answers in three named the right word, and of eight nearly always one; they went on talking. Most of the gain is the *form* that is rewarded, a short answer that ends: pay one tenth less for each token, whatever it says, and you get most of it. The rest is choice: what one answer of eight said, most say now. Nobody told it a fact. And it is learned where it was practised: new opposites and plurals, yes; facts and sums, hardly. That is as far as the **transfer** goes.
@@ -399,7 +399,7 @@ for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hac
     )
 
 # %% [markdown]
-# Not in ten steps: the model gives as many right answers as after the true reward, and does not even get more of the learned one. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward goes on rising, while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
+# Not in ten steps: as many answers are right as after the true reward, and it does not even get more of the learned one. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward goes on rising, while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
 
 # %% [markdown]
 # ## Without drawing
