@@ -19,7 +19,7 @@ from course_lib.exercises import check, hint, mine, reveal, solution
 # %%
 from functools import partial
 from torch.nn.attention.flex_attention import create_block_mask
-from course_lib.efficient.bigbird import attend_back, bigbird_mask, neighbours
+from course_lib.efficient.bigbird import PARTS, attend_back, bigbird_mask, neighbours
 from course_lib.instruments import measuring, results
 from course_lib.instruments.measuring import largest_difference, random_vectors, saved_bytes
 from course_lib.instruments.pictures import tiles as pictures
@@ -341,25 +341,25 @@ needle = results.load("needle")["figures"]
 # %%
 def can_find(part):
     """Tell for each distance whether a path of two layers leads to the needle."""
-    sees = bigbird_mask(neighbours(32, *pictures.PARTS[part], seed=0), 4).float()
+    sees = bigbird_mask(neighbours(32, *PARTS[part], seed=0), 4).float()
     paths = sees @ (sees + torch.eye(128)) > 0
     return paths[-1, [127 - distance for distance in needle["distances"]]]
 
 
 # %% [markdown]
-# We trained all six, and full attention ("dense"), from three seeds. Crosses mark where no path leads:
+# We trained all seven, and full attention ("dense"), from three seeds. Crosses mark where no path leads:
 
 # %% tags=["hide-input"]
 shares = {
     name: torch.tensor([run["found"] for run in needle["one"][name]]).mean(0)
-    for name in ("dense", *pictures.PARTS)
+    for name in ("dense", *PARTS)
 }
-paths = {name: can_find(name) for name in pictures.PARTS}
+paths = {name: can_find(name) for name in PARTS}
 paths["dense"] = torch.ones(len(needle["distances"])).bool()
 pictures.found(shares, paths, needle["distances"])
 
 # %% [markdown]
-# Without a path no more is found than by guessing one of ten, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. Window and global block together find every needle. The global block alone finds most, and random links alone half of what a path leads to.
+# Without a path no more is found than by guessing one of ten, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. Beside a window or random links, the global block finds every needle. Alone it finds most, and random links alone find half of what a path leads to.
 #
 # <details><summary>How we know</summary>
 #

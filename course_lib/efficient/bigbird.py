@@ -29,6 +29,16 @@ from course_lib.efficient.variant import Variant
 from course_lib.self_attention import scaled_dot_product_attention
 
 TILE_KEYS = 512  # keys a tile at most, or one block: a row that lists every block is many tiles
+# the links of BigBird alone and together: window, global and random blocks, as `neighbours` takes
+PARTS = {
+    "window": (3, 0, 0),
+    "random": (0, 0, 2),
+    "global": (0, 1, 0),
+    "window + random": (3, 0, 2),
+    "window + global": (3, 1, 0),
+    "global + random": (0, 1, 2),
+    "BigBird": (3, 1, 2),
+}
 
 
 def neighbours(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.data import characters
-from course_lib.efficient import bigbird
+from course_lib.efficient.bigbird import PARTS, bigbird_mask, neighbours
 from course_lib.efficient.variants import VARIANTS
 from course_lib.instruments import training
 from course_lib.multi_head import MultiHeadAttention
@@ -28,15 +28,6 @@ TESTED, GLANCED = 32, 4  # texts for each distance: at the end, and on the way
 DISTANCES = list(range(2, N, 4))  # one in each block
 
 BLOCK = 4
-PARTS = {
-    "window": (3, 0, 0),
-    "random": (0, 0, 2),
-    "global": (0, 1, 0),
-    "window + random": (3, 0, 2),
-    "window + global": (3, 1, 0),
-    "global + random": (0, 1, 2),
-    "BigBird": (3, 1, 2),
-}
 ROWS = ("dense", *PARTS, "linear", "Linformer", "memory-compressed", "LSH")
 
 
@@ -67,7 +58,7 @@ def table(figures: dict) -> list[str]:
 
 def seen(part: str) -> Tensor:
     """Return which words see which by one part of BigBird's pattern, or by several."""
-    return bigbird.bigbird_mask(bigbird.neighbours(N // BLOCK, *PARTS[part], seed=0), BLOCK)
+    return bigbird_mask(neighbours(N // BLOCK, *PARTS[part], seed=0), BLOCK)
 
 
 def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -2,9 +2,8 @@
 
 import torch
 
-from course_lib.efficient.bigbird import bigbird_mask, neighbours
+from course_lib.efficient.bigbird import PARTS, bigbird_mask, neighbours
 from course_lib.instruments import results
-from course_lib.instruments.pictures.tiles import PARTS
 
 NEEDLE = results.load("needle")["figures"]
 RECALL = results.load("recall")["figures"]["runs"]

@@ -14,15 +14,6 @@ from course_lib.instruments import plots
 from course_lib.instruments.drawings import ROLES, SMALL, Box, Diagram, Role
 
 BLUE, ORANGE, GREEN = plots.COLOURS[:3]
-# of the needle's patterns: window, global and random blocks, as `bigbird.neighbours` takes them
-PARTS = {
-    "window": (3, 0, 0),
-    "random": (0, 0, 2),
-    "global": (0, 1, 0),
-    "window + random": (3, 0, 2),
-    "window + global": (3, 1, 0),
-    "BigBird": (3, 1, 2),
-}
 
 
 class State(NamedTuple):
