@@ -10,18 +10,19 @@ from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import Source
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.explain.explanation import (
-    explanation,
-    first_failing,
-    raised,
-    sentence,
-    smallest,
-    unused,
-)
+from course_lib.checking.explain.explanation import explanation, raised, sentence, unused
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.likeness import is_library
 from course_lib.checking.run import forbidden
-from course_lib.checking.run.trial import AnswerRun, Call, Trial, cases, max_points
+from course_lib.checking.run.trial import (
+    AnswerRun,
+    Call,
+    Trial,
+    cases,
+    first_failing,
+    max_points,
+    smallest,
+)
 from course_lib.checking.statuses import Status
 from course_lib.files.course_map import Outline
 
