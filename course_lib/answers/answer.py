@@ -4,6 +4,7 @@ No check ever touches the learner's object. `InProcess` holds it in this process
 `process.ChildProcess` holds it in another one and speaks the same two methods.
 """
 
+import builtins
 import contextlib
 import io
 import traceback
@@ -185,8 +186,12 @@ class InProcess:
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
-        kept, shown = _settings_of(request), contextlib.redirect_stdout(printed)
-        with kept, shown, without_compiler(), watching(request.watch, self._answer) as seen:
+        with (
+            _settings_of(request),
+            _nobody_there(printed),
+            without_compiler(),
+            watching(request.watch, self._answer) as seen,
+        ):
             reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 
@@ -374,6 +379,21 @@ class _Bounded(io.StringIO):
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED_CHARACTERS - self.tell())])
         return len(text)
+
+
+@contextlib.contextmanager
+def _nobody_there(printed: io.StringIO) -> Iterator[None]:
+    """Keep what is printed, drop what is warned of, and let `input` end as where nobody types."""
+    asked, builtins.input = builtins.input, _end_of_file
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bounded()):
+            yield
+    finally:
+        builtins.input = asked
+
+
+def _end_of_file(*_: object) -> str:
+    raise EOFError("EOF when reading a line")
 
 
 @contextlib.contextmanager

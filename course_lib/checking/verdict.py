@@ -33,6 +33,7 @@ HANDED_OUT = "This is the code as it was handed out: {} of {} cases fail. Mend t
 UNTOUCHED = "This is the code as it was handed out: find the line at fault, and mend it."
 # what a bound on memory refuses: see `answers.watch`
 TOO_LARGE = re.compile(r"a tensor of ([\d x]+) numbers is larger than need be")
+NO_EXIT = ("name 'exit' is not defined", "name 'quit' is not defined")
 STUB = "Replace `raise NotImplementedError` by your own code."
 
 
@@ -233,10 +234,16 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 def _raised(error: Error, exercise: Exercise) -> str:
     if error.type == "Timeout":
         said = f"{error.message[:1].upper()}{error.message[1:]}"
-        return f"{said}: does a loop in your code never end?"
+        waits = error.message.startswith("nothing was computed")
+        return (
+            f"{said}: {'what does it wait for' if waits else 'does a loop in your code never end'}?"
+        )
     if error.type == "Misfit":
         return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
-    if error.type == "SystemExit":
+    if error.type == "EOFError" and "reading a line" in error.message:
+        return "This calls `input`, and nobody is there to type: take it as an argument."
+    # in a notebook these two are the kernel's own, and no names of Python's
+    if error.type == "SystemExit" or error.message in NO_EXIT:
         return "This ends the whole program: `return` the result, without `exit`."
     if error.type == "MemoryError" and (found := TOO_LARGE.match(error.message)):
         return (
