@@ -279,6 +279,7 @@ def test_a_pass_shows_the_librarys_version_folded_and_what_is_next():
     assert "<details" in passed
     assert "return 2 * x" in passed
     assert "Next: " in passed
+    assert "solution(" not in passed  # which would print it once more
     assert "return 2 * x" not in panel.html(verdict("start/hello", lambda x: x))
 
 
