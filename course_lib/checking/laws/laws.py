@@ -69,7 +69,7 @@ from course_lib.checking.run.trial import (
 )
 from course_lib.checking.verdict import earned, judge, refusal
 
-LEANS = re.compile(r"^(nor|and|or|the same( two)?,)|^(many more|more|another)( \w+)?$")
+LEANS = re.compile(r"^(nor|and|or)\b|^the same( two)?,|^(many more|more( \w+)?|another)$")
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")
 NEW = 1000  # seeds from here on are those of no other law
