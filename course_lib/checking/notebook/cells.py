@@ -62,10 +62,12 @@ def unseen() -> Iterator[None]:
     from IPython.utils.capture import capture_output
 
     before = _figures()
-    with capture_output(stdout=False, stderr=False):
-        yield
-    for number in _figures() - before:
-        sys.modules[PLOTS].close(number)
+    try:
+        with capture_output(stdout=False, stderr=False):
+            yield
+    finally:
+        for number in _figures() - before:
+            sys.modules[PLOTS].close(number)
 
 
 def _figures() -> set[int]:
