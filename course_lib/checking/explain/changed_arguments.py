@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from course_lib.answers.answer import Error, InProcess, Reply, Request
-from course_lib.answers.probe_layers import Named
+from course_lib.answers.answer import Error, InProcess, Named, Reply, Request
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import equal_sizes, is_whole, same_rows
 from course_lib.checking.run.trial import AnswerRun, Question, cases, is_float, same, same_reply

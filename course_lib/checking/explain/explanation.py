@@ -31,8 +31,10 @@ from course_lib.checking.run.trial import (
     Trial,
     ask,
     cases,
+    first_failing,
     same,
     same_reply,
+    smallest,
 )
 
 
@@ -131,28 +133,6 @@ def unused(exercise: Exercise, source: Source, said: str) -> str:
 def _listed(names: list[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def first_failing(trials: list[Trial]) -> Trial:
-    """Return the first property that fails."""
-    return next(trial for trial in trials if not trial.held)
-
-
-def smallest(trials: list[Trial]) -> Call | None:
-    """Return the smallest failing call of the first property that fails.
-
-    Where most of them give wrong results, it is one of these: an exception hides what is wrong. Of
-    right results it is one that changes its arguments, if that is what is wrong.
-    """
-    trial = first_failing(trials)
-    if trials[0].held and (changing := [x for y in trials for x in y.calls if x.changed()]):
-        return min(changing, key=lambda call: call.case.size)
-    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
-    results = [call for call in failing if not call.reply.error]
-    ended = any(call.reply.error and call.reply.error.type in ENDED for call in failing)
-    if 2 * len(results) > len(failing) and not ended:
-        failing = results
-    return min(failing, key=lambda call: call.case.size, default=None)
 
 
 def _named_sizes(exercise: Exercise, call: Call) -> str | None:

@@ -73,7 +73,8 @@ def check(exercise_id: str, answer: Any = ...) -> None:
     defined = attempt.define if attempt else lambda: answer
     if judged.status == "passed":
         graded = attempt and warning(attempt)
-        for said in filter(None, (remark(exercise, InProcess(defined())), graded)):
+        elsewhere = in_time(partial(remark, exercise), defined())
+        for said in filter(None, (elsewhere, graded)):
             _tell(said)
     if workspace := _workspace():
         record(workspace, judged, defined, attempt)
@@ -282,13 +283,14 @@ def _keep(
     if attempt and read and is_alone(attempt):
         return workspace.keep(exercise_id, read)
     sources = [lambda: self_contained(answer()), *([lambda: read] if read else [])]
-    reasons = []
+    exercise, reasons = load(exercise_id), []
     for source in sources:
         try:
-            alone = verdict(exercise_id, define(kept := source(), load(exercise_id).name))
+            defined = define(kept := source(), exercise.name)
         except Exception as error:
             reasons.append(f"{error}")
             continue
+        alone = in_time(partial(judge, exercise), defined)
         if alone.status == "passed":
             return workspace.keep(exercise_id, kept)
         reasons.append(alone.message)

@@ -70,7 +70,7 @@ def cases(draw: Draw):
     yield "the last word is another", (changed(words, len(words) - 1), memory)
     yield "the first word is another", (changed(words, 0), memory)
     yield "many texts of three words", (text(draw, 4), drawn(draw, 20, 3, 6))
-    yield "many more", (text(draw, 5), drawn(draw, 30, 4, 6))
+    yield "many texts of four words", (text(draw, 5), drawn(draw, 30, 4, 6))
     yield "an empty memory", (text(draw, 4), [])
 
 

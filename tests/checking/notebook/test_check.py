@@ -110,6 +110,17 @@ def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch, 
     assert workspace.record("start/hello").attempts == 1
 
 
+def sleeps(x):
+    threading.Event().wait()
+
+
+def test_an_answer_that_waits_is_one_sentence(workspace, capsys, monkeypatch):
+    monkeypatch.setattr(time_limit, "WAITS", 0.5)
+    check("start/hello", sleeps)
+    said = capsys.readouterr().out
+    assert "Nothing was computed for 0.5 seconds: what does it wait for?" in said
+
+
 def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys, monkeypatch):
     monkeypatch.setattr(time_limit, "SECONDS", 10)
     threading.Timer(1, _thread.interrupt_main).start()
@@ -268,6 +279,7 @@ def test_a_pass_shows_the_librarys_version_folded_and_what_is_next():
     assert "<details" in passed
     assert "return 2 * x" in passed
     assert "Next: " in passed
+    assert "solution(" not in passed  # which would print it once more
     assert "return 2 * x" not in panel.html(verdict("start/hello", lambda x: x))
 
 
