@@ -53,7 +53,7 @@ def cases(draw: Draw):
     ]
     yield "one word is another", (["turn", "off", "the", "light"], memory)
     yield "nothing is near", (["open", "a", "window"], memory)
-    yield "the same text", (["lock", "the", "door"], memory)
+    yield "the same text", (["lock", "the", "door"], memory[:1])
     yield "two words are others", (["turn", "off", "a", "light"], memory)
     yield "the same words in another order", (["the", "lock", "door"], memory)
     yield "one word more", (["turn", "on", "the", "light", "now"], memory)
@@ -72,6 +72,9 @@ def cases(draw: Draw):
     yield "many texts of three words", (text(draw, 4), drawn(draw, 20, 3, 6))
     yield "many more", (text(draw, 5), drawn(draw, 30, 4, 6))
     yield "an empty memory", (text(draw, 4), [])
+    yield "texts of one word", (["on"], [(["the", "door"], "A porta"), (["off"], "Desligar")])
+    yield "a text without words", ([], [(["on"], "Ligar"), ([], "nada"), ([], "vazio")])
+    yield "an empty translation", (words, [(changed(words, 2), ""), (list(words), "o mesmo")])
 
 
 @exercise.requires("a text of the memory is found again, whichever one word is changed")
@@ -152,6 +155,24 @@ def one_word_more_allowed(source, memory):
         return apart + differences(known, source) <= 1
 
     return first(source, memory, is_near)
+
+
+@exercise.mistake
+def one_word_in_common(source, memory):
+    """A text was passed over because it shares no word with the source. Two texts of one word
+    differ in one word at most, and two without words in none."""
+
+    def is_near(known, source):
+        return len(known) == len(source) and differences(known, source) <= min(1, len(source) - 1)
+
+    return first(source, memory, is_near)
+
+
+@exercise.mistake
+def empty_passed_over(source, memory):
+    """A text was passed over because its translation is empty. It is the first that is near: may
+    what it is translated to decide?"""
+    return fuzzy_match(source, [pair for pair in memory if pair[1]])
 
 
 @exercise.mistake
