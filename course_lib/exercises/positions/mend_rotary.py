@@ -21,7 +21,7 @@ exercise = Exercise(
     ),
     clauses={
         "brings one new query at a time": "one new token",
-        "Values are not turned": "one new token",
+        "Values are not turned": "values_turned",
     },
     # a negative axis that is also the last one
     equivalent=("-1 -> 1",),
@@ -108,6 +108,13 @@ def no_mask(q, k, v):
     """The places are right now, but each query sees the keys behind it. That line was right
     before."""
     return attended(q, k, v, *places(q, k), mask=False)
+
+
+@exercise.mistake(raises=ValueError)
+def values_turned(q, k, v):
+    """The values were turned as well. What a token says is the same wherever it is: only the scores
+    know of places."""
+    return attended(q, k, rotary(v, places(q, k)[1]), *places(q, k))
 
 
 @exercise.mistake
