@@ -120,12 +120,11 @@ def filled_with_0(step, state, start, stop, most):
 @exercise.mistake
 def ends_with_the_first(step, state, start, stop, most):
     """Writing ends when the first row stops, and the other rows are cut off. When may it end?"""
-    tokens, written = torch.full((len(state),), start), []
-    while len(written) < most and not (tokens == stop).any():
-        logits, state = step(tokens, state)
-        tokens = logits.argmax(-1)
-        written.append(tokens)
-    return torch.stack(written, dim=1)
+    written = [torch.full((len(state),), start)]
+    while len(written) <= most and not any((tokens == stop).any() for tokens in written[1:]):
+        logits, state = step(written[-1], state)
+        written.append(logits.argmax(-1))
+    return torch.stack(written[1:], dim=1)
 
 
 @exercise.mistake

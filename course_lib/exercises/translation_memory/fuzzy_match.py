@@ -95,9 +95,13 @@ def differences(known: list[str], source: list[str]) -> int:
     return sum(a != b for a, b in zip(known, source, strict=False))
 
 
-def first(source, memory, is_near):
+def first(source, memory, is_near, otherwise=""):
     """Return the translation of the first text that `is_near(known, source)`."""
-    return next((told for known, told in memory if is_near(known, source)), "")
+    return next((told for known, told in memory if is_near(known, source)), otherwise)
+
+
+def one_apart(known, source):
+    return len(known) == len(source) and differences(known, source) <= 1
 
 
 @exercise.mistake
@@ -169,6 +173,13 @@ def one_word_in_common(source, memory):
 
 
 @exercise.mistake
+def no_words_no_match(source, memory):
+    """A text without words was passed over. Two such texts have equally many words, and no place at
+    which they differ."""
+    return fuzzy_match(source, memory) if source else ""
+
+
+@exercise.mistake
 def empty_passed_over(source, memory):
     """A text was passed over because its translation is empty. It is the first that is near: may
     what it is translated to decide?"""
@@ -189,7 +200,8 @@ def nearest_of_all(source, memory):
     def apart(pair):
         return abs(len(pair[0]) - len(source)) + differences(pair[0], source)
 
-    return fuzzy_match(source, memory) or (min(memory, key=apart)[1] if memory else "")
+    nearest = min(memory, key=apart, default=("", ""))
+    return first(source, memory, one_apart, nearest[1])
 
 
 @exercise.mistake
@@ -203,7 +215,7 @@ def same_text_first(source, memory):
 def nothing_for_nothing(source, memory):
     """Where no text is near, `None` came back. A translator's answer is a text: which one says
     nothing?"""
-    return fuzzy_match(source, memory) or None
+    return first(source, memory, one_apart, None)
 
 
 @exercise.mistake

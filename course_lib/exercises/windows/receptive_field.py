@@ -16,7 +16,7 @@ exercise = Exercise(
         "add, when neighbouring windows overlap?",
     ),
     clauses={
-        "Without a layer": "itself_forgotten",
+        "Without a layer": "nothing_without_a_layer",
     },
 )
 
@@ -82,6 +82,12 @@ def one_side_and_itself(layers, width):
 def itself_forgotten(layers, width):
     """One word is missing, even with no layer at all: which word does a state see then?"""
     return layers * (width - 1)
+
+
+@exercise.mistake
+def nothing_without_a_layer(layers, width):
+    """Without a layer nothing is seen here. A state is its own word then: how many is that?"""
+    return 1 + layers * (width - 1) if layers else 0
 
 
 @exercise.mistake
