@@ -526,6 +526,16 @@ def sizes(exercise: Exercise, case: Case) -> dict[str, int]:
     return {name: size for name, size in named.items() if type(size) is int}
 
 
+def sizes_without_a_name(exercise: Exercise, case: Case) -> set[int]:
+    """Return the sizes of the axes that the signature leaves open, such as those of a batch."""
+    return {
+        size
+        for parameter, value in zip(exercise.parameters, case.inputs, strict=False)
+        if isinstance(value, Tensor)
+        for size in value.shape[: value.dim() - len(_last_axes(parameter.annotation))]
+    }
+
+
 @cache
 def _built_from(exercise: Exercise) -> tuple[str, ...]:
     return tuple(inspect.signature(exercise.reference).parameters) if exercise.method else ()

@@ -19,7 +19,14 @@ from course_lib.answers.answer import Reply, tensors
 from course_lib.answers.source import Source, names_bound, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.changed_arguments import changed_arguments
-from course_lib.checking.explain.difference import Pair, difference, example, pair, sizes
+from course_lib.checking.explain.difference import (
+    Pair,
+    difference,
+    example,
+    pair,
+    sizes,
+    sizes_without_a_name,
+)
 from course_lib.checking.run.trial import (
     ENDED,
     FLOAT64,
@@ -147,6 +154,8 @@ def _named_sizes(exercise: Exercise, call: Call) -> str | None:
         if number > 1
     }
     if len(names) < 2 or any(len(some) != 1 for some in names.values()):
+        return None
+    if names.keys() & sizes_without_a_name(exercise, call.case):
         return None
     said = [f"{number} is `{name}`" for number, [name] in names.items()]
     return f"Here {', '.join(said[:-1])} and {said[-1]}."

@@ -603,6 +603,8 @@ def deviation(a: Any, b: Any, tolerance: float) -> float:
     if isinstance(a, dict):
         pairs = ((a[key], b[key]) for key in a) if a.keys() == b.keys() else [(0, None)]
         return _largest(pairs, tolerance)
+    if isinstance(a, float) and math.isnan(a) and math.isnan(b):
+        return 0.0
     if isinstance(a, float) and a != b and tolerance:
         apart = abs(a - b) / (tolerance * max(1.0, abs(b)))
         return math.inf if math.isnan(apart) else apart

@@ -92,6 +92,14 @@ def after_the_norm(self, x, *args):
 
 
 @exercise.mistake
+def layer_divided(self, x, *args):
+    """What the layer found was divided by alpha, and x has no factor. Before a layer norm that is
+    nearly the same; any other norm sees the smaller sum. Which of the two terms has the factor?"""
+    added = x + self.sublayer(x, *args) / self.alpha
+    return self.norm_layer(added, self.gain, self.bias)
+
+
+@exercise.mistake
 def divided(self, x, *args):
     """x was divided by alpha: the larger alpha, the less of x is left."""
     added = x / self.alpha + self.sublayer(x, *args)

@@ -188,6 +188,13 @@ def only_the_word_squashed(x, h, w_x, w_h, b):
 
 
 @exercise.mistake
+def only_the_word_and_bias_squashed(x, h, w_x, w_h, b):
+    """The tanh closed too early: it squashed what the word and the bias say, and the memory was
+    added afterwards, so states reach beyond 1. Where does its bracket end?"""
+    return torch.tanh(x @ w_x + b) + h @ w_h
+
+
+@exercise.mistake
 def averaged_with_the_old_state(x, h, w_x, w_h, b):
     """The new state was averaged with the old one. In this cell the old state comes in through w_h
     alone; only a GRU mixes the two, and by a gate."""
