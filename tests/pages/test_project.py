@@ -193,3 +193,25 @@ def test_what_windows_lacks_is_imported_only_where_it_is_used():
             body = ast.parse(file.read_text("utf8")).body
             named = {x.name for line in body if isinstance(line, ast.Import) for x in line.names}
             assert not named & lacking, file
+
+
+def test_texts_are_utf8_whatever_code_page_windows_has():
+    grading = ROOT / "course_lib" / "grading" / "judging"  # refuses Windows
+    folders = ("course_lib", "lessons", "book", "research")
+    for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
+        if not file.is_relative_to(grading):
+            for call in ast.walk(ast.parse(file.read_text("utf8"))):
+                assert not isinstance(call, ast.Call) or not _by_the_code_page(call), file
+
+
+def _by_the_code_page(call):
+    """Tell whether a call reads or writes a text without saying in which encoding."""
+    said = {x.arg for x in call.keywords}
+    match call.func, call.args:
+        case (ast.Attribute(attr="read_text"), []) | (ast.Attribute(attr="write_text"), [_]):
+            return "encoding" not in said
+        case ast.Attribute(attr="run" | "Popen" | "check_output"), _:
+            return "text" in said and "encoding" not in said
+        case ast.Name("open"), [_, *mode]:
+            return "encoding" not in said and not any("b" in ast.unparse(x) for x in mode)
+    return False
