@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 
 import pytest
 from packaging.requirements import Requirement
@@ -24,6 +25,7 @@ ORDER = [
     ["files"], [COMPONENTS], ["efficient"], ["data", "instruments"], ["pretrained"], ["answers"],
     ["checking"], ["exercises"], ["xray"], ["grading"], ["verify"], ["command_line"],
 ]  # fmt: skip
+PINS = {*(ROOT / "constraints.txt").read_text("utf8").lower().split()}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 
 
@@ -118,6 +120,14 @@ def test_no_package_has_an_upper_bound():
     extras = PROJECT["optional-dependencies"].values()
     for requirement in map(Requirement, sum(extras, PROJECT["dependencies"])):
         assert [x.operator for x in requirement.specifier] == [">="], requirement
+
+
+def test_a_pin_admits_every_python_that_the_course_admits():
+    pythons = [f"3.{minor}.{patch}" for minor in range(11, 15) for patch in range(20)]
+    for package in metadata.distributions():
+        if f"{package.name}=={package.version}".lower() in PINS:
+            admitted = SpecifierSet(package.metadata["Requires-Python"] or "")
+            assert [x for x in pythons if x not in admitted] == [], package.name
 
 
 def test_windows_and_macos_run_the_commands_of_the_readme():
