@@ -67,6 +67,8 @@ RESULTS = ROOT / "research" / "results"
 # folders of the repository whose pages are side by side in the book
 FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
 NAMED = re.compile(rf"(?<![\w/(\[`])(?:docs/)?({'|'.join(map(re.escape, REPOSITORY))})(?![\w\]])")
+# what is in the line that folds a text is HTML, where Markdown makes no link
+FOLDED = re.compile(r"(<summary>[^<]*?) \((D\d\d in \S+)\)</summary>\n")
 OUTWARD = re.compile(r"\]\(((?:\.\./)+)(?:docs|research)/")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
@@ -146,7 +148,8 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             continue
         cells.append(cell)
         if cell.cell_type != "code":
-            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", cell.source))
+            source = FOLDED.sub(r"\1</summary>\n\n\2.\n", cell.source)
+            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", source))
             continue
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])

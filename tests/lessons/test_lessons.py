@@ -42,6 +42,7 @@ from lessons.kept import CHECK, alike, keep_outputs, show_stubs, stub_panel
 from lessons.minutes import minutes
 from research.experiments import claims
 from tests import TENTH
+from tests.given_away import FOLDED, given_away, unescaped
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
@@ -361,6 +362,11 @@ def test_every_figure_has_alternative_text(lesson):
             for kind in {"image/png", "image/svg+xml"} & output.get("data", {}).keys():
                 assert len(output.metadata[kind]["alt"].split()) >= 5, cell.source
                 assert "text/html" not in output.data, "the same picture twice"
+
+
+def test_no_notebook_shows_a_solution(lesson):
+    text = notebook_path(lesson).read_text("utf8")
+    assert not given_away(unescaped(FOLDED.sub("", text)))
 
 
 def test_a_notebook_is_quick_to_open(lesson):

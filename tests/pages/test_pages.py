@@ -19,7 +19,7 @@ import nbformat
 import pytest
 
 import research.evaluation
-from book import pictures
+from book import live, pictures
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.laws import laws
@@ -163,6 +163,16 @@ def test_the_readme_shows_the_panel_that_its_cell_gets_and_where_a_reader_looks(
     for draw in (pictures.panel, pictures.phonograph):
         hold(f"book/static/{draw.__name__}.svg", "", "\n</svg>", draw().removesuffix("\n</svg>\n"))
     assert pictures.told()[0].startswith("✗ attention/softmax: not yet")
+
+
+@pytest.mark.parametrize("lesson", live.LESSONS)
+def test_a_live_part_of_the_site_has_its_section_in_its_lesson(lesson):
+    notebook = nbformat.read(ROOT / "notebooks" / f"{lesson}.ipynb", as_version=4)
+    live.put_into(notebook, lesson)
+    for heading, (name, _) in live.LESSONS[lesson].items():
+        [at] = [i for i, x in enumerate(notebook.cells) if live.place(name) in x.source]
+        told = "\n".join(x.source for x in notebook.cells[:at] if x.cell_type == "markdown")
+        assert re.findall(r"^## .*", told, re.MULTILINE)[-1] == heading
 
 
 def test_the_readme_is_short_and_its_commands_are_on_the_first_screen():
