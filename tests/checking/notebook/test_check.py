@@ -209,7 +209,7 @@ def test_reveal_sets_guess_and_measurement_side_by_side(capsys):
     reveal(None, 7)
     out = capsys.readouterr().out
     assert out == (
-        "You said 0.5; measured: 0.123. Off by a factor of 4.05.\nYou made no guess; measured: 7.\n"
+        "You said 0.5; measured: 0.123. Off by a factor of 4.05.\nMeasured: 7.\n"
     )
 
 
