@@ -223,7 +223,7 @@ def my_transformer() -> str:
         name = _write_page(workspace, page).name
         print(f"written to {name}: run it with `python {name}`")
     else:
-        print(f"{lines} lines; in a workspace (`course learn`) yours of {parts} exercises are on it")
+        print(f"{lines} lines; your own answers to {parts} exercises need a workspace")
     if (own or not workspace) and (shell := cells.notebook()):
         start = "<details open>" if own else "<details>"
         told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
