@@ -281,7 +281,7 @@ reveal(guess, round(float(norms[0] / norms[20]), -5))
 print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 
 # %% [markdown]
-# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows: **exploding gradients**, against which our loop uses **gradient clipping**, down to a norm of 1.
+# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows: **exploding gradients**, against which our loop uses **gradient clipping**: it scales a gradient down to a norm of 1.
 
 # %% [markdown]
 # That does not explain *cat*: two steps back, a quarter of the gradient is left. But every step rewrites the *whole* state, while the word is read and while the sounds are written.
@@ -341,7 +341,7 @@ holds = four["your GRU"] > max(0.5, 2 * four["your RNN"]) and twelve["your GRU"]
 training.expect(claim, holds, [four, twelve], plain, gated)
 
 # %% [markdown]
-# A held-out word counts only if every sound is right. The gates change everything, and one thing not: the longer the word, the worse.
+# A held-out word counts only if every sound is right. The gates change everything but one thing: the longer the word, the worse.
 #
 # Is the gradient alive now? Measure it through the long word, in all four networks:
 
@@ -356,7 +356,7 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates it reaches the beginning of the word. And g2p-en, whose loops have gates, shows by the long word that it has not forgotten: its first five sounds are right, and they come from the letters farthest back. A network that forgets would lose those first.
+# Through your trained gates it reaches the beginning of the word. And g2p-en, whose loops have gates, has not forgotten the beginning of the long word: its first five sounds are right, and they come from the letters farthest back. A network that forgets would lose those first.
 
 # %% [markdown]
 # ## Question two: is it too small?

@@ -393,7 +393,7 @@ reveal(guess, pictures.that_learn(depth))
 #
 # Is that the work of pre-norm's last norm? Give the residual connections this one alone: from large weights the loss still overflows, at each of the rates.
 #
-# Three lectures show how residual connections smooth the loss (Li et al. 2018).
+# Three lectures show how residual connections smooth the loss surface (Li et al. 2018).
 
 # %% [markdown]
 # > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". Around a feed-forward network that is right of a residual connection: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means *trainable*, everything above depended on them.
@@ -401,7 +401,7 @@ reveal(guess, pictures.that_learn(depth))
 # %% [markdown]
 # ### Let thirty-two blocks write
 #
-# Lowest of all ended plus signs alone, from small weights. Train such a stack of yours. Its opponent is a second baseline, a **bigram table**: how often each character follows each other one.
+# Plus signs alone, from small weights, ended lowest of all. Train such a stack of yours. Its opponent is a second baseline, a **bigram table**: how often each character follows each other one.
 
 # %% tags=["training"]
 small = trained(new(Residual, start="N(0, 0.02²)"), learning_rate=0.01, steps=150)
@@ -433,7 +433,7 @@ claim = "32 blocks with plus signs alone, from small weights, end below the bigr
 training.expect(claim, came[1] < came[0], came, small)
 
 # %% [markdown]
-# Both invent words, and the loss tells them apart: yours is ahead, it looks back further than one character. And depth pays, if little: in the figure, two blocks of this kind end higher.
+# Both invent words, and the loss tells them apart: yours is ahead, it looks back further than one character. Depth pays a little, too: in the figure, two blocks of this kind end higher.
 
 # %% [markdown]
 # ## Warm-up
@@ -488,7 +488,7 @@ training.expect(claim, came[1] < came[0] - 0.2, came, post, mended)
 # | 0.001 | 3.48 | 3.52 |
 # | 0.003 | 3.38 | 3.38 |
 #
-# Smaller initial weights do help; with both, Wang et al. trained a thousand layers.
+# Smaller initial weights help as well: with the factor and with them, Wang et al. trained a thousand layers.
 #
 # ## Thirty blocks that have learned
 #

@@ -401,7 +401,7 @@ pictures.training(
 )
 
 # %% [markdown]
-# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: give it nine tenths of a say, and your model one. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
+# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: mix the two, with a weight of nine tenths for the n-gram model and one tenth for yours. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
 
 # %%
 guess = None  # "better" or "worse"
@@ -425,7 +425,7 @@ print(f"with your model {saved:.4f} nats saved, with other counts {other:.4f}")
 # %% [markdown]
 # ## It knows where a line ends
 #
-# A famous passage: how probable does each find, at each character, that the line ends here?
+# A famous passage: at each character, how probable is a line end to each of the two models?
 
 # %% tags=["training"]
 newline = known.encode("\n").item()
@@ -467,7 +467,7 @@ both = first["your model"] + second["+ your model"]
 print(f"each where it is best: {both:.4f}, {losses['n-gram model'] - both:.4f} saved")
 
 # %% [markdown]
-# At the second question other counts help nearly as much as yours, at the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
+# On the second question other counts help nearly as much as your model, on the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
 #
 # Look at the texts at the top again: A is the Transformer's, in lines of verse; B breaks its lines after 12 and after 70 characters.
 

@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# A valley, which no eye sees in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
+# The losses form a valley, which nobody could see in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -224,7 +224,7 @@ print(f"your choice for 1.92e12 operations: {chosen:,.0f} parameters")
 # %% [markdown]
 # ## What a wrong size costs
 #
-# In which unit is a choice to be scored? In nats all sizes are near each other: at your third budget a model nearly four times too large is 7 % worse. **What share of the budget would models of the best size have needed for that loss?**
+# In which unit is a choice to be scored? In nats all sizes are near each other: at the third budget a model nearly four times too large is 7 % worse. **What share of the budget would models of the best size have needed for that loss?**
 
 # %%
 guess = None  # percent
@@ -306,7 +306,7 @@ training.expect("a floor removes half of the line's error", holds, came, *models
 pictures.scored(least, fourth, chosen)
 
 # %% [markdown]
-# A line has no floor, and a text has one: some of it cannot be foretold. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys foretell the fourth:
+# A line has no floor, and a text has one: some of it cannot be predicted. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys predict the fourth:
 #
 # $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
 #
@@ -321,14 +321,14 @@ pictures.scored(least, fourth, chosen)
 # In 2021 a laboratory spent its budget on **Gopher**, 280 billion parameters. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
 
 # %% [markdown]
-# The rule that was left, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
+# The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
 #
 # And in 2025 Qwen3-8B read 36 trillion tokens, over 4,000 for each parameter (Qwen 2025). That is no mistake: the valley counts the training alone, and a model is used every day.
 
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take your third budget, and the model that is a bit too small for it. One of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take the third budget, and the model that is a bit too small for it. One of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
 
 # %% tags=["training"]
 small = 15_840
@@ -433,7 +433,7 @@ reveal(guess, max(bill, key=bill.get))
 pictures.memory(bill)
 
 # %% [markdown]
-# Today's training code does not keep those rows (2026). A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations for $6ND$.
+# Today's training code does not keep those rows (2026). A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 #
 # ## The table of 2017
 #

@@ -162,7 +162,7 @@ control = results.load("input_embeddings")["figures"]
 pictures.intents(kept, control, "Pretraining pays off where the wording is new")
 
 # %% [markdown]
-# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting. The input embeddings alone lie between: the table of words brings part of the lead, the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
+# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting. The input embeddings alone are between the two: the table of words brings part of the lead, the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
 #
 # <details><summary>How we know</summary>
 #
@@ -191,7 +191,7 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning brings what the labels say: known wordings. In new ones it adds one sentence in two hundred, too few to count; it stays ahead of counting. It is surer where it was right, and as wrong about the opposites. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022): try that in *Break it*.
+# Fine-tuning helps where the labels are: in known wordings. In new ones it adds one sentence in two hundred, too few to count; it stays ahead of counting. It is surer where it was right, and as wrong about the opposites. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022): try that in *Break it*.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
