@@ -33,7 +33,13 @@ pictures.two_machines()
 check("start/hello", double)
 
 # %% [markdown]
-# A ✓ means that it works: for single numbers, for rows and for batches of rows. If something is wrong, `check` says what. Now keep your function, and let a model learn it.
+# A ✓ means that it works: for single numbers, for rows and for batches of rows. If something is wrong, `check` says what. If you are stuck, the next cell asks a question that helps, and a clearer one each time you run it.
+
+# %%
+hint("start/hello")
+
+# %% [markdown]
+# Now keep your function, and let a model learn it.
 
 # %%
 double = mine("start/hello")
@@ -143,18 +149,11 @@ reveal(guess, n * n * 4 / 1e9)
 # %% [markdown]
 # **Check.** `check` tries your function on inputs that it draws itself, and compares values, gradients and dtypes with our tested version. If it recognises a misunderstanding, it names it.
 #
-# **Stuck?** Each call of `hint` asks a clearer question. `solution("start/hello")` prints our solution; using it costs nothing.
-
-# %%
-hint("start/hello")
-
-# %% [markdown]
+# **Stuck?** `hint` asks questions, and `solution("start/hello")` prints our solution; using it costs nothing.
+#
 # **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then `x.mul_(2)`, which gives the right numbers and is wrong all the same.
 #
 # **Go on with your own.** `mine` returns your function once it has passed, in this lesson and in all later ones; before that it returns the library's, and says so. This is how your parts get into the real models.
-
-# %% tags=["nbval-check-output"]
-double(torch.arange(4.0))
 
 # %% [markdown]
 # Some sections use data, which are fetched when you come there; without a network the section is skipped, and a sentence says which command fetches them. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.

@@ -371,7 +371,7 @@ for heads in ([], [(1, 6), (2, 4)]):
     print(f"silent: {heads!s:16} weight of 17.1 on the token before: {back:.2f}")
 
 # %% [markdown]
-# Two early heads, 1.6 and 2.4, take a third of the scores away. The blue head depends on them in turn: without both of them it gives the token before much less weight.
+# Two early heads, 1.6 and 2.4, each take a third of the scores away. The blue head depends on them in turn: without both of them it gives the token before much less weight.
 
 # %% [markdown]
 # ## Nine heads, or one mixture

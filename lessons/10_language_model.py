@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 09 · needs `shakespeare` (5.4 MB)**
 #
-# A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which takes a second?**
+# A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which needs no training?**
 #
 # One of these two texts was written by such a table, the other by a Transformer. Which is which? At the end your own has written for you, and you know where it beats counting.
 
@@ -350,7 +350,7 @@ history = training.train(model, watched(600), loss, steps=600, seconds=30, learn
 written[f"your model, step {history.steps}"] = write(model)
 
 # %% [markdown]
-# For comparison: the n-gram model, and a **larger model**. It has eight times as many parameters, has read the text five times, and was trained with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
+# For comparison: the n-gram model, and a **larger model**. It has more parameters, has read the text more often, and was trained with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
 
 # %% tags=["training"]
 from course_lib.pretrained import shakespeare_model
@@ -360,6 +360,11 @@ written["the n-gram model"] = write(counting)
 written["a larger model"] = write(larger)
 written["Shakespeare"] = known.decode(held_out)[3985:4230]
 pictures.texts(written, "From noise to the layout of a play")
+
+# %% tags=["training", "hide-input"]
+more = [sum(weight.numel() for weight in each.parameters()) for each in (larger, model)]
+passes = results.load("language_model")["figures"]["weights"]["passes"]
+print(f"the larger model: {more[0] / more[1]:.1f} times the parameters; {passes:.1f} readings")
 
 # %% [markdown]
 # ## Which one wins?
@@ -469,7 +474,16 @@ print(f"each where it is best: {both:.4f}, {losses['n-gram model'] - both:.4f} s
 # %% [markdown]
 # On the second question other counts help nearly as much as your model, on the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
 #
-# Look at the texts at the top again: A is the Transformer's, in lines of verse; B breaks its lines after 12 and after 70 characters.
+# Look at the two texts at the top of the page again. **Which of them did the Transformer write?**
+
+# %%
+guess = None  # "A" or "B"
+
+# %%
+reveal(guess, "A")
+
+# %% [markdown]
+# A has lines of verse, all about as long. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?

@@ -127,7 +127,7 @@ gpt3 = estimate_parameters(96, d, d, 4 * d) + 50_257 * d  # the second term is t
 print(f"GPT-3 by the formula: {gpt3 / 1e9:.1f} billion")
 
 # %% [markdown]
-# Twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3, whose paper says 175 billion.
+# Twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3, whose paper says the same size.
 #
 # ## How many operations is a training?
 #
@@ -284,7 +284,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well, and doubling would have been as good: one step ahead the valley is broad. From your row, 64 times smaller, both papers' exponents waste over a tenth.
+# You chose well, and doubling would have been as good: one step ahead the valley is broad. From your own row, three steps ahead, both papers' exponents waste over a tenth.
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -318,7 +318,7 @@ pictures.scored(least, fourth, chosen)
 # </details>
 
 # %% [markdown]
-# In 2021 a laboratory spent its budget on **Gopher**, 280 billion parameters. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
+# In 2021 a laboratory spent its budget on **Gopher**, the largest model of its day that it could train. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
 
 # %% [markdown]
 # The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
@@ -367,12 +367,12 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Memory is that of all parameters as published: 16 bits, DeepSeek's 8, most of gpt-oss's 4. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
+# Memory is that of all parameters as published, in the bytes of the code above: gpt-oss keeps most of its own in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
 #
-# By the end of 2026 this is a common form: DeepSeek-V4-Pro uses 3 % of its parameters for a token, and at a million tokens a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
+# By the end of 2026 this is a common form: DeepSeek-V4-Pro uses a small share of its parameters for a token, and in a long text a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
 # %% [markdown]
-# Now serve Qwen3-8B on one H100, which computes $989 \cdot 10^{12}$ operations a second and reads $3.35 \cdot 10^{12}$ bytes a second. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
+# Now serve Qwen3-8B on one H100; the next cell has its operations and its bytes of memory a second. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
 
 # %%
 guess = None  # such as ("computing", 5)
@@ -415,7 +415,13 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# The other 8 % are the last norm's vectors, left out of the bill. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads and 50,257 tokens. On 12 sequences of 1,024 tokens, what takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# What is missing are the last norm's vectors, left out of the bill. Now a larger model, GPT-2 small:
+#
+# | layers | $d_{model}$ | heads | vocabulary | sequences in a batch | their length |
+# |-:|-:|-:|-:|-:|-:|
+# | 12 | 768 | 12 | 50,257 | 12 | 1,024 |
+#
+# **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four

@@ -20,7 +20,7 @@ PATHS = {0.1: [0.0, 0.4], 0.4: [0.0, 1.6], 0.9: [0.0, 3.6], 1.1: [0.0, 4.4] * 6}
     ("draw", "said"),
     [
         (pictures.course_map, "all parts in colour"),
-        (pictures.two_machines, "It learns from examples alone"),
+        (pictures.two_machines, "never sees the code"),
         (lambda: pictures.head(WEIGHTS, LOOK["target"], LOOK["source"]), "preto has 0.96 on black"),
         (lambda: pictures.with_shapes(WEIGHTS), "11 tokens become 11 × 512"),
         (lambda: pictures.with_shapes(WEIGHTS), "10 × 11 weights for each head"),

@@ -30,19 +30,19 @@ def course_map() -> None:
 
 def two_machines() -> None:
     """Show a function that is written and a model that learns it from examples."""
-    diagram = Diagram()
-    for y, machine, role, result in (
-        (1.2, "your function", "value", "$y$"),
-        (0.0, "a model, $w \\cdot x$", "network", "a guess at $y$"),
-    ):
-        box = diagram.box(machine, (4.4, y), role, size=(3.0, 0.8))
-        diagram.arrow((1.6, y), box, "$x$" if y else "")
-        diagram.arrow(box, (7.6, y))
-        diagram.text(result, (8.7, y))
-    diagram.text("examples, nothing else", (11.4, 0.6), size=SMALL)
+    diagram, wide = Diagram(), (3.0, 0.8)
+    yours = diagram.box("your function", (4.0, 1.6), "value", size=wide)
+    model = diagram.box("a model, $w \\cdot x$", (4.0, 0), "network", size=wide)
+    compare = diagram.box("compare", (9.0, 0.8), "plain", size=(2.0, 0.8))
+    for machine, result in ((yours, "$y$"), (model, "a guess at $y$")):
+        y = machine.at[1]
+        diagram.arrow((0.4, y), machine, "$x$")
+        diagram.arrow(machine, compare, result, via=[(9.0, y)])
+    diagram.arrow(compare, model, "change $w$", via=[(11.2, 0.8), (11.2, -1.0), (4.0, -1.0)])
     diagram.show(
         "Two machines get the same numbers x. Your function returns y. A model with one parameter "
-        "w returns w times x, its guess at y. It learns from examples alone: pairs of x and y."
+        "w returns w times x, its guess at y. The two are compared, and w is changed a little, so "
+        "that the guess comes nearer. The model never sees the code of your function."
     )
 
 
