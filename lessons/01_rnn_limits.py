@@ -494,7 +494,7 @@ for name, layer in {"GRU": nn.GRU(64, 64), "attention": attention}.items():
 torch.set_num_threads(threads)
 
 # %% [markdown]
-# For a word and a page attention is far ahead, though it computes more. For thousands of tokens the square has caught up, on one core; a GPU computes the scores side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
+# For a word and a page attention is far ahead, though it computes more. For thousands of tokens its $n^2$ scores take longer than the chain, on one core; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
 #
 # ## What to remember
 #

@@ -169,7 +169,7 @@ needs("shakespeare")
 # %% [markdown]
 # ## Choose the next size
 #
-# Here are two larger budgets, each four times the one before, beside your row. A parabola over $\log N$ shows where each valley is lowest.
+# Here are two larger budgets, each four times the one before, beside your row. A star marks where a parabola over $\log N$ is lowest.
 
 # %% tags=["training"]
 stored = [row for row in kept["rows"] if row["flops"] > BUDGET]
