@@ -150,7 +150,8 @@ reveal(guess, n * n * 4 / 1e9)
 # **Check.** `check` tries your function on inputs that it draws itself, and compares values, gradients and dtypes with our tested version. If it recognises a misunderstanding, it names it.
 #
 # **Stuck?** `hint` asks questions, and `solution("start/hello")` prints our solution; using it costs nothing.
-#
+
+# %% [markdown]
 # **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then `x.mul_(2)`, which gives the right numbers and is wrong all the same.
 #
 # **Go on with your own.** `mine` returns your function once it has passed, in this lesson and in all later ones; before that it returns the library's, and says so. This is how your parts get into the real models.

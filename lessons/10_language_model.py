@@ -268,7 +268,7 @@ print(f"before training {cross_entropy(model(inputs[:32]), targets[:32]):.2f} na
 #
 # ## Too good to be true
 #
-# A batch is 16 of the windows. Training is this loop, here and in every laboratory:
+# A batch is 16 of the windows. Training is this loop:
 
 
 # %%
@@ -333,7 +333,7 @@ print(f"her model by your loss: {honest:.2f} nats, worse than guessing ({even:.2
 #
 # ## It writes
 #
-# Now the right loss, for 600 steps. Let the model write before the first step, after 60, and at the end. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
+# Now the right loss, for 600 steps. Let the model write before, after 60, and at the end. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
 
 # %% tags=["training"]
 model, written = new(), {}
@@ -350,7 +350,7 @@ history = training.train(model, watched(600), loss, steps=600, seconds=30, learn
 written[f"your model, step {history.steps}"] = write(model)
 
 # %% [markdown]
-# For comparison: the n-gram model, and a **larger model**. It has more parameters, has read the text more often, and was trained with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
+# For comparison: the n-gram model, and a **larger model**. It has eight times as many parameters, has read the text five times, and was trained with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
 
 # %% tags=["training"]
 from course_lib.pretrained import shakespeare_model
@@ -361,15 +361,10 @@ written["a larger model"] = write(larger)
 written["Shakespeare"] = known.decode(held_out)[3985:4230]
 pictures.texts(written, "From noise to the layout of a play")
 
-# %% tags=["training", "hide-input"]
-more = [sum(weight.numel() for weight in each.parameters()) for each in (larger, model)]
-passes = results.load("language_model")["figures"]["weights"]["passes"]
-print(f"the larger model: {more[0] / more[1]:.1f} times the parameters; {passes:.1f} readings")
-
 # %% [markdown]
 # ## Which one wins?
 #
-# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So count, too, the windows that yours has read, and no others. Each held-out character is predicted from at least half a window.
+# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So count, too, only the windows that yours has read. Each held-out character is predicted from at least half a window.
 
 
 # %%
@@ -406,7 +401,7 @@ pictures.training(
 )
 
 # %% [markdown]
-# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: mix the two, with a weight of nine tenths for the n-gram model and one tenth for yours. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
+# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: mix the two, nine tenths of the n-gram model and one tenth of yours. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
 
 # %%
 guess = None  # "better" or "worse"
@@ -474,16 +469,7 @@ print(f"each where it is best: {both:.4f}, {losses['n-gram model'] - both:.4f} s
 # %% [markdown]
 # On the second question other counts help nearly as much as your model, on the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
 #
-# Look at the two texts at the top of the page again. **Which of them did the Transformer write?**
-
-# %%
-guess = None  # "A" or "B"
-
-# %%
-reveal(guess, "A")
-
-# %% [markdown]
-# A has lines of verse, all about as long. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
+# Look at the texts at the top again: A is the Transformer's, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?

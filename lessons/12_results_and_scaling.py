@@ -318,7 +318,7 @@ pictures.scored(least, fourth, chosen)
 # </details>
 
 # %% [markdown]
-# In 2021 a laboratory spent its budget on **Gopher**, the largest model of its day that it could train. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
+# In 2021 a laboratory spent its budget on **Gopher**, its largest model. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
 
 # %% [markdown]
 # The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
@@ -367,7 +367,7 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Memory is that of all parameters as published, in the bytes of the code above: gpt-oss keeps most of its own in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
+# Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
 #
 # By the end of 2026 this is a common form: DeepSeek-V4-Pro uses a small share of its parameters for a token, and in a long text a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
@@ -415,13 +415,7 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# What is missing are the last norm's vectors, left out of the bill. Now a larger model, GPT-2 small:
-#
-# | layers | $d_{model}$ | heads | vocabulary | sequences in a batch | their length |
-# |-:|-:|-:|-:|-:|-:|
-# | 12 | 768 | 12 | 50,257 | 12 | 1,024 |
-#
-# **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# What is missing are the last norm's vectors, left out of the bill. Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four

@@ -191,7 +191,7 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# It is surer where it was right, and as wrong about the opposites. That was one seed. Here are three, with other commands, and beside each baseline, fitted to the end, the same fine-tuning at three times the rate:
+# It is surer where it was right, and as wrong about the opposites. That was one seed. Here are three, on other commands, with both baselines fitted to the end, and fine-tuning at three times the rate:
 
 # %% tags=["hide-input", "nbval-check-output"]
 at_rates = results.load("fine_tuning")["figures"]["rates"]
@@ -434,7 +434,7 @@ reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs 
 pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
 
 # %% [markdown]
-# The form does most of it. With wrong answers in its prompt the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). These are 29 questions, and each dot is a draw of the examples: the draws differ by more than the mean rises from two examples to four, and with eight examples each draw does worse than the same draw with two.
+# The form does most of it. With wrong answers in its prompt the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). Each dot is a draw of the examples, on 29 questions: draws differ by more than the mean rises from two examples to four, and with eight each does worse than with two.
 #
 # ## What came of it
 #
@@ -472,7 +472,6 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # ## Break it
 #
 # - Let `mask_tokens` mask all chosen tokens, always. At which kind of position would a model trained like that never have predicted?
-# - Fine-tune at three times the rate. Which of the two lists suffers?
 # - Give `answer` examples whose answers are in capitals. Does it take that up?
 
 # %% [markdown]
