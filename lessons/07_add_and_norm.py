@@ -387,7 +387,9 @@ depth = results.load("depth")["figures"]
 pictures.learned(depth)
 reveal(guess, pictures.that_learn(depth))
 controls = results.load("depth_controls")["figures"]["residual and last norm"]
-ends = ("overflows" if loss is None else f"{loss:.2f}" for runs in controls.values() for loss in runs)
+ends = (
+    "overflows" if loss is None else f"{loss:.2f}" for runs in controls.values() for loss in runs
+)
 print("residual and a last norm, from large weights, two seeds a rate:", *ends)
 
 # %% [markdown]
