@@ -473,7 +473,7 @@ for name, layer in kinds.items():
     print(f"{name:10}", *(f"{1000 * measuring.seconds(run):8.1f} ms" for run in runs))
 
 # %% [markdown]
-# For a word and a page attention is far ahead, though it computes more. For thousands of tokens its $n^2$ scores take longer than the chain; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
+# For a word and a page attention is far ahead, though it computes more. At 5,000 tokens its $n^2$ scores have used up most of the lead; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
 #
 # ## What to remember
 #
