@@ -74,7 +74,7 @@ def test_a_right_answer_passes_and_is_kept(lab, workspace):
     lab.write("def double", "return 2 * x")
     said = lab.check(CHECK)
     assert "✓ start/hello: passed, 9 of 9 points" in said
-    assert "Lesson 00: 1 of 1 exercises, about 15 minutes left. Next: rnn/cell of lesson 01" in said
+    assert "Lesson 00: 1 of 1 exercises, about 25 minutes left. Next: rnn/cell of lesson 01" in said
     record = workspace.record("start/hello")
     assert (record.passed, record.points, record.attempts) == (True, 9, 3)
     lab.panel(CHECK).locator("summary", has_text="The library's version").click()
