@@ -152,7 +152,7 @@ claim = "in new wordings the head on MiniLM is ahead of counted words"
 training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 
 # %% [markdown]
-# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So a new wording lands near an old one.
+# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So a new wording is near an old one.
 #
 # Is it what MiniLM has read that helps, or its Transformer? Two **ablations** under the same head: the same encoder with random parameters, and no encoder at all, the mean of MiniLM's own input embeddings. With fewer labels, and with more:
 
@@ -191,16 +191,15 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning helps where the labels are: in known wordings. Beyond them it may lose what the encoder knew. *Free the door* was right before, and is now locked, with confidence. Here is this run, one from the next seed, and one at three times the rate:
+# Fine-tuning helps where the labels are: in known wordings. Beyond them it may lose: *free the door* was right before, and is now locked. This run, the next seed, and three times the rate:
 #
-# | percent right | known, seed 0 | seed 1 | new wordings, seed 0 | seed 1 |
-# |:-|-:|-:|-:|-:|
-# | counted words | 88 | 83 | 65 | 64 |
-# | frozen | 88 | 86 | 81 | 76 |
-# | fine-tuned | 93 | 90 | 81 | 72 |
-# | at three times the rate | 92 | – | 71 | – |
+# | percent right | known, seeds 0, 1 | new wordings, seeds 0, 1 |
+# |:-|-:|-:|
+# | frozen | 88, 86 | 81, 76 |
+# | fine-tuned | 93, 90 | 81, 72 |
+# | three times the rate | 92 | 71 |
 #
-# With the next seed, and more so at the larger rate, the encoder follows the labels and gives up what lies beyond them (Kumar et al. 2022). All stay ahead of counting.
+# The encoder follows the labels, and gives up what lies beyond them (Kumar et al. 2022). All stay ahead of counting.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
@@ -338,7 +337,7 @@ training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, rea
 # %% [markdown]
 # It needs both sides to be ahead. And the gain comes from the sides, not from the network. Give the n-gram model both sides, too: for *a b x c d* it then takes the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
 print(f"counts with both sides {counted['loss']:.2f} nats")
 
@@ -461,7 +460,7 @@ def write(line):
 write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 
 # %% [markdown]
-# Encoders are still made, for search, sorting and filtering: they are small, and read a text once. Whether masks alone are the best way to make one is open: at equal cost, next tokens first and masks afterwards gave better encoders (Gisserot-Boukhlef et al. 2025).
+# Encoders are still made, for search, sorting and filtering: they are small, and read a text once. At equal cost, next tokens first and masks afterwards gave better ones (Gisserot-Boukhlef et al. 2025).
 #
 # ## Break it
 #
