@@ -101,8 +101,8 @@ def learning_rates(paths: Mapping[float, Sequence[float]]) -> None:
     ax.axhline(TARGET, color="0.5", linestyle="--", linewidth=1)
     for (rate, path), colour in zip(paths.items(), plots.COLOURS, strict=False):
         ax.plot(path[:10] if rate > 1 else path, "o-", color=colour, markersize=3, linewidth=1)
-        at = {0.1: (3, 0.5), 0.4: (2.1, 1.5), 0.9: (12.3, 2.6), 1.1: (9.2, 5)}[rate]
-        ax.text(*at, f"rate {rate}", color=colour, size="small")
+        x, y = {0.1: (3, 0.5), 0.4: (2.1, 1.5), 0.9: (12.3, 2.6), 1.1: (9.2, 5)}[rate]
+        ax.text(x, y, f"rate {rate}", color=colour, size="small")
         if rate > 1:
             ax.text(12.3, 5, f"(at step 40: {path[-1]:,.0f})", color=colour, size="small")
     ax.set(xlim=(-0.5, SHOWN + 0.5), ylim=(-5.5, 7))
