@@ -168,7 +168,7 @@ def test_no_page_is_wider_than_its_window_and_nothing_on_it_is_cut(page, browser
 def test_a_guess_is_compared_and_kept_in_the_browser(browser, address):
     tab = browser.new_page()
     tab.goto(address(SITE / "lessons" / "00_start_here.html"))
-    told = tab.locator(".cell_output pre", has_text="measured: 40")
+    told = tab.locator(".cell_output pre", has_text=re.compile("easured: 40"))
     assert told.is_hidden()
     form = tab.locator("form.guess").nth(1)
     form.locator("input").fill("35")
@@ -261,7 +261,7 @@ def test_without_scripts_everything_is_there(browser, address):
     tab = browser.new_page(java_script_enabled=False)
     tab.goto(address(SITE / "lessons" / "02_attention.html"))
     assert all(x.is_visible() for x in tab.locator("form.why + .cell").all())
-    assert tab.locator(".cell_output pre", has_text="You made no guess").first.is_visible()
+    assert tab.locator(".cell_output pre", has_text="Measured: ").first.is_visible()
     assert not any(x.is_visible() for x in tab.locator("form.guess, form.why").all())
     tab.close()
 

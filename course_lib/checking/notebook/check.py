@@ -218,13 +218,13 @@ def my_transformer() -> str:
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
     lines, parts = len(page.splitlines()), len(one_page.PARTS)
-    print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
     name = f"{PAGE}.py"
     if workspace:
+        print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
         name = _write_page(workspace, page).name
         print(f"written to {name}: run it with `python {name}`")
     else:
-        print("your own answers, and the file beside them, need a workspace (`course learn`)")
+        print(f"{lines} lines; your own answers to {parts} exercises need a workspace")
     if (own or not workspace) and (shell := cells.notebook()):
         start = "<details open>" if own else "<details>"
         told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
@@ -262,7 +262,7 @@ def reveal(guess: Any, measured: Any) -> None:
         caller.f_globals["guess"], _guesses[place] = None, guess
     shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
     if guess is None:
-        return print(f"You made no guess; measured: {shown}.")
+        return print(f"Measured: {shown}.")
     print(f"You said {guess}; measured: {shown}. {predictions.told(guess, measured)}")
     if workspace := Workspace.find():
         # a prediction that cannot be kept is no reason to stop

@@ -9,7 +9,7 @@ from course_lib.checking.ready_made import RECURRENT
 exercise = Exercise(
     reference=rnn_cell,
     lesson="01",
-    title="A word and a memory become a memory",
+    title="A token and a state become a state",
     minutes=5,
     difficulty=1,
     hints=(
