@@ -82,7 +82,9 @@ class EightBits:
         exact = x / steps
         digits = torch.stack([exact, 254 * (exact - exact.round())]).round().to(torch.int8)
         # both digits at once, so that the matrix is read once
-        products = torch._int_mm(digits.flatten(end_dim=-2), self._numbers.T)
+        products = torch._int_mm(  # pyright: ignore[reportPrivateImportUsage]
+            digits.flatten(end_dim=-2), self._numbers.T
+        )
         high, low = products.float().view(2, *x.shape[:-1], -1)
         return torch.addcmul(bias, torch.add(high, low, alpha=1 / 254), steps * self._step)
 

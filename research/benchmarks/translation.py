@@ -95,8 +95,8 @@ def engine(folder: Path) -> Translate:
 def writers(folder: Path) -> dict[str, Translate]:
     """Return the translators by name."""
     model = marian.load("en-pt")
-    parts = {"norm_layer": fused_norm}
-    parts["attention"] = partial(MultiHeadAttention, rule=fused_attention)
+    attention = partial(MultiHeadAttention, rule=fused_attention)
+    parts: dict[str, Callable] = {"norm_layer": fused_norm, "attention": attention}
     fused = marian.load("en-pt", **parts)
     eight = marian.load("en-pt", **parts, linear=EightBits())
     ours = {AGAIN: partial(reading_again, model), COURSE: model.translate, FUSED: fused.translate}
