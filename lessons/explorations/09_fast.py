@@ -206,7 +206,8 @@ writing.ladder(
 
 # %% [markdown]
 # The fourth bar is a limit: a token meets 10 million weights of the decoder, 41 MB in float32, and multiplying by them alone takes that long. Whatever we save elsewhere, this is left, unless the weights get smaller. Four fifths of them are the vectors of the 32,000 words.
-#
+
+# %% [markdown]
 # In the file they have 8 bits: a matrix is a step $s$ times whole numbers $Q$ from −127 to 127. **Can we multiply by these, and write the same text?** Then the state has to become whole numbers too. One digit of 8 bits is too coarse for it; two are enough:
 #
 # $$x \approx s_x \left(q_1 + \frac{q_2}{254}\right) \qquad x W^T = s_x\, s \left(q_1 Q^T + \frac{q_2 Q^T}{254}\right)$$
