@@ -40,7 +40,7 @@ from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
-from research.benchmarks import blocks, generation, on_gpu, translation
+from research.benchmarks import blocks, classes, generation, on_gpu, translation
 from research.benchmarks.efficient import table
 
 UPDATE = "UPDATE_PAGES" in os.environ
@@ -293,6 +293,8 @@ def test_the_results_page_shows_the_kept_results():
     hold_results("block_speed", times)
     pace = generation.table(figures("generation_speed"))
     hold_results("generation_speed", pace)
+    hold_results("class_growth", classes.table(figures("class_growth")))
+    assert figures("class_growth")["lost worker"] == {"notebooks": 48, "missing": 0, "equal": True}
     hold_results("translation_speed", translation.table(figures("translation_speed")))
     told = research.evaluation.table(figures("wrong_answers"))
     hold_results("wrong_answers", told)
