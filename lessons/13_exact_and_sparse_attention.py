@@ -444,7 +444,7 @@ for name, loss in losses.items():
 # |:-|:-|:-|
 # | **sinks** | a first block that all see | gpt-oss (2025) learns a number for each head that takes weight in the softmax and has no value |
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
-# | **chosen blocks** | each block of queries writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
+# | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
 #
 # Two of BigBird's ideas are back: the window, and a few places that see everything, which are layers now. In the place of random blocks, models choose. The sink is new.
 
