@@ -28,7 +28,7 @@ BY_LAYERS = [
     (("delta rule", "attention"), 2, (300,)),
     (("attention", "attention"), 2, (300,)),
     # as deep as the two above, but no memory beside the attention
-    (("own token", "attention"), 2, (300, 1200)),
+    (("own token", "attention"), 2, (300,)),
 ]
 
 SETTINGS = {
