@@ -181,7 +181,7 @@ reveal(guess, tuple(round(mean, 2) for mean in means))
 pictures.recall(heads, chance=0.1)
 
 # %% [markdown]
-# The softmax is sharp enough to tell 64 keys of eight numbers apart. A sum needs about as many features as there are keys. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (below) mixes all 64 in its 16.
+# The softmax is sharp enough to tell 64 keys of eight numbers apart. A sum needs about as many features as there are keys. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (below) mixes all 64 in 16.
 #
 # The reward of a sum is its size, a number that you choose, the same for any text. What an exact head keeps grows with each pair.
 #
@@ -285,6 +285,7 @@ def attend_to(q, k, v, listed, block, always=False):
     return scaled_dot_product_attention(q, k, v, sees & causal_mask(n))
 
 
+# %%
 def chosen_by(queries_of):
     return lambda x: attend_to(x, x, x, choose_blocks(queries_of(x), x, 4, 1), 4)
 
@@ -295,10 +296,8 @@ def mean_of_block(x):
 
 x = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
 for name, queries_of in {"alone": lambda x: x, "together": mean_of_block}.items():
-    print(
-        f"queries choose {name}; tokens that see the future:",
-        leaks_future(chosen_by(queries_of), x),
-    )
+    leaks = leaks_future(chosen_by(queries_of), x)
+    print(f"queries choose {name}; tokens of 16 that see the future: {leaks}")
 
 # %% [markdown]
 # Each query alone, and nothing leaks. The mean of a block holds later queries, so a choice by it leaks, as the sort did.
@@ -363,7 +362,7 @@ losses = {
     for name, choose in rules.items()
 }
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
-pictures.choices("Chosen blocks find the list, random ones hardly", losses, every)
+pictures.choices("Chosen blocks find the list; as many random ones lose most of it", losses, every)
 
 # %% [markdown]
 # With nine of 16 blocks the list is continued as well as with all. As many blocks at random lose most of it. And nobody has trained the score: it is a mean of keys that were made for full attention.
