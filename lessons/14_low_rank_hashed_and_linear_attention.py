@@ -362,7 +362,7 @@ losses = {
     for name, choose in rules.items()
 }
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
-pictures.choices("Chosen blocks find the list; as many random ones lose most of it", losses, every)
+pictures.choices("Chosen blocks find the list; as many at random lose most of it", losses, every)
 
 # %% [markdown]
 # With nine of 16 blocks the list is continued as well as with all. As many blocks at random lose most of it. And nobody has trained the score: it is a mean of keys that were made for full attention.

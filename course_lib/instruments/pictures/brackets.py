@@ -185,7 +185,7 @@ def choices(title: str, losses: Mapping[str, Mapping[int, float]], full: float) 
     for (name, by_blocks), colour in zip(losses.items(), (ORANGE, BLUE), strict=False):
         ax.plot(*zip(*by_blocks.items(), strict=True), "o-", color=colour)
         first = next(iter(by_blocks.items()))
-        ax.annotate(name, first, (4, -14), textcoords="offset points", color=colour, size="small")
+        ax.annotate(name, first, (8, 5), textcoords="offset points", color=colour, size="small")
         said.append(f"{name}: " + ", ".join(f"{x:.1f} with {n}" for n, x in by_blocks.items()))
     ax.axhline(full, color="0.4", linestyle=":", linewidth=1.2)
     least = min(min(by_blocks) for by_blocks in losses.values())
