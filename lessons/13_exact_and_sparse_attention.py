@@ -95,7 +95,7 @@ print(f"softmax of the whole row: {softmax(s) @ v:.2f}")
 pictures.online_softmax([1, 3, 2, 5, 1, 4], [1, 2, 3, 4, 5, 6], block=3)
 
 # %% [markdown]
-# In a notebook, choose another size of tiles. The way is another one, and the end is always 4.24. Before the first tile $m = -\infty$, so the first factor, $e^{-\infty} = 0$, wipes out the empty sums.
+# In a notebook, choose another size of tiles: the end is always 4.24. Before the first tile $m = -\infty$, so the first factor, $e^{-\infty} = 0$, wipes out the empty sums.
 #
 # ## Build: attention by tiles
 #
@@ -127,7 +127,7 @@ print(f"all scores: {4 * 50_000**2 / 1e9:.0f} GB; a tile: {4 * 1000**2 / 1e6:.0f
 print(f"largest difference in ten tokens: {(read[::5000] - rows).abs().max():.0e}")
 
 # %% [markdown]
-# Every token has looked at every other, exactly, and the scores that would fill ten gigabytes were never there.
+# Every token has looked at every other, exactly.
 
 # %% [markdown]
 # ## The backward pass
@@ -310,7 +310,7 @@ check("efficient/window", window_attention)
 window_attention = mine("efficient/window")
 
 # %% [markdown]
-# Let the book be read again, by your window of 257 tokens. Ten tokens are compared with the softmax of what each of them sees:
+# Read the book again, by your window of 257 tokens. Ten tokens are compared with the softmax of what they see:
 
 # %% tags=["once"]
 start = time.process_time()
@@ -388,7 +388,7 @@ pictures.found(shares, paths, needle["distances"])
 #
 # <details><summary>How we know</summary>
 #
-# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005; near needles are more frequent in training. Trained on far needles only, window + global loses its lead over the global block alone: near needles help it to be found. Figures and controls: docs/RESULTS.md.
+# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005; near needles are more frequent in training. Figures and controls: docs/RESULTS.md.
 # </details>
 
 # %% [markdown]

@@ -286,18 +286,17 @@ def attend_to(q, k, v, listed, block, always=False):
 
 
 # %%
-def chosen_by(queries_of):
-    return lambda x: attend_to(x, x, x, choose_blocks(queries_of(x), x, 4, 1), 4)
+def leaks(queries_of):
+    x = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
+    return leaks_future(lambda x: attend_to(x, x, x, choose_blocks(queries_of(x), x, 4, 1), 4), x)
 
 
 def mean_of_block(x):
     return reduce(x, "(b row) d -> b d", "mean", row=4).repeat_interleave(4, dim=0)
 
 
-x = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
-for name, queries_of in {"alone": lambda x: x, "together": mean_of_block}.items():
-    leaks = leaks_future(chosen_by(queries_of), x)
-    print(f"queries choose {name}; tokens of 16 that see the future: {leaks}")
+print("tokens of 16 that see the future, if each query chooses alone:", leaks(lambda x: x))
+print("if the mean query of a block chooses:", leaks(mean_of_block))
 
 # %% [markdown]
 # Each query alone, and nothing leaks. The mean of a block holds later queries, so a choice by it leaks, as the sort did.
@@ -321,22 +320,16 @@ always = (blocks == 0) | (blocks.unsqueeze(-1) - blocks == 1)
 
 # %%
 def by_choice(q, k, v, mask=None, *, choose):
-    """Attend in each head to the blocks that it chooses, and to those that all rows have."""
     k, v = (x.repeat_interleave(3, dim=-3) for x in (k, v))  # three heads share a key head
     return attend_to(q, k, v, choose(q, k), 4, always)
 
 
-def loss_by_token(choose):
+def loss_on_second(choose, chosen):
     for turned in model.rules:
-        turned.rule = partial(by_choice, choose=choose)
+        turned.rule = partial(by_choice, choose=partial(choose, block=4, chosen=chosen))
     with torch.no_grad():
-        return F.cross_entropy(model(tokens)[:-1], tokens[1:], reduction="none")
+        return F.cross_entropy(model(tokens)[32:-1], tokens[33:]).item()
 
-
-# %% tags=["once"]
-loss = loss_by_token(partial(choose_blocks, block=4, chosen=15))
-first, every = loss[:31].mean().item(), loss[32:].mean().item()
-print(f"all blocks: {first:.1f} nats on the first copy, {every:.1f} on the second")
 
 # %% [markdown]
 # The baseline chooses at random. **With six chosen blocks a row sees nine of up to 16. Will the model continue the list as well as with all of them?**
@@ -350,17 +343,13 @@ def at_random(q, k, block, chosen):
     return choose_blocks(torch.randn_like(q), torch.randn_like(k), block, chosen)
 
 
-def loss_on_second(choose, chosen):
-    return loss_by_token(partial(choose, block=4, chosen=chosen))[32:].mean().item()
-
-
 # %% tags=["once"]
 torch.manual_seed(0)
-rules = {"random": at_random, "chosen": choose_blocks}
 losses = {
     name: {3 + chosen: loss_on_second(choose, chosen) for chosen in (1, 2, 3, 6)}
-    for name, choose in rules.items()
+    for name, choose in (("random", at_random), ("chosen", choose_blocks))
 }
+every = loss_on_second(choose_blocks, 15)
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
 pictures.choices("Chosen blocks find the list; as many at random lose most of it", losses, every)
 
@@ -396,7 +385,7 @@ leaks = leaks_future(lambda x: linformer_attention(x, x, x, e, e), torch.randn(6
 print("with fewer keys, positions of six that see the future:", leaks)
 
 # %% [markdown]
-# **A law of this course, broken.** Lesson 06 says: "The number of tokens is in no parameter's shape." Look at $E$: it is $n \times k$. So a Linformer reads no text longer than it was made for, and for long texts $E$ and $F$ outgrow the layer: with $n = 65{,}536$ and $k = d = 256$ they have 128 times the parameters of its four matrices. And a column of $E$ mixes all tokens, so it is not causal: it is for encoders. (Why should a few keys be enough? See [an exploration](explorations/14_theorem.ipynb).)
+# Look at $E$: it is $n \times k$. So a Linformer reads no text longer than it was made for. And a column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
 
 # %% [markdown]
 # ## A long text
@@ -430,7 +419,7 @@ for name, rule in rules.items():
 # | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | nobody hashes now; choosing by content stayed |
 # | Linformer | $nkd$ | causality, longer texts, recall | none that we found |
 #
-# No row has won. GLM-5.3-Flash (2026) has linear layers and chosen tokens in one stack: a state that is cheap, and a few layers that can look anything up.
+# No row has won.
 
 # %% [markdown]
 # ## What to remember
@@ -453,12 +442,7 @@ for name, rule in rules.items():
 # Later tokens are sorted with the others, so they move the borders of the chunks.
 # </details>
 #
-# <details><summary>2. Why can the brackets be moved in linear attention, and not in softmax attention?</summary>
-#
-# $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is such a product only with infinitely many features.
-# </details>
-#
-# <details><summary>3. Could a block of queries choose together, by its mean query?</summary>
+# <details><summary>2. Could a block of queries choose together, by its mean query?</summary>
 #
 # Not in a causal model: the mean holds later queries, so the choice leaks. And where two queries of a block want different things, the mean may fit neither.
 # </details>
