@@ -171,6 +171,7 @@ def log_totals(q, k, block):
     return torch.cat(totals, -1)
 
 
+# %%
 class Flash(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, block):
