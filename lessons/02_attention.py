@@ -241,7 +241,7 @@ training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, atten
 # %% [markdown]
 # Is it the choosing that helps, or is it enough that all states are in reach? The blue line is a decoder with the same output layer that gets their plain average: it reads no better than one vector.
 #
-# A wider vector helps as well: the thin line is one vector of states four times as wide. In words of 12 letters it reads as many right as attention does, with eight times the parameters. Attention makes the path from a letter to its sound short, and that is cheaper here than a wide bottleneck.
+# A wider vector helps as well: the thin line is one vector of states four times as wide. In words of 12 letters it reads about as many right as attention does, with eight times the parameters. Attention makes the path from a letter to its sound short, and that is cheaper here than a wide bottleneck.
 #
 # ## Where it looks
 #
