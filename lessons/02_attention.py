@@ -48,7 +48,7 @@ pictures.one_step()
 #
 # ## A table that answers softly
 #
-# A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours. Each value is a colour, as its amounts of red, green and blue; each key is the same vector scaled to norm 1. Our query is *orange*, which the table does not have.
+# A Python dictionary needs the exact key: another one raises KeyError. Here is a table of six colours. Each value is a colour, as its amounts of red, green and blue; each key is the same vector scaled to norm 1. Our query is *orange*, which the table does not have.
 
 # %%
 names = ["red", "yellow", "lime", "cyan", "blue", "magenta"]
@@ -91,7 +91,7 @@ print("torch's own:", torch.softmax(large, -1))
 # - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
 # - **A row whose keys are all masked** must get weights of 0, not NaN.
 #
-# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1, or missing on the left: one mask for the whole batch.)
+# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1, or missing.)
 
 # %%
 # exercise: attention/softmax
@@ -186,7 +186,7 @@ def new_model(attend, seed=SEED):
 
 
 # %% [markdown]
-# Every word ends with an end token, so *cat* has four keys. START and its three sounds make four queries, and one call of `attend` answers them all: in training the decoder reads the *true* sounds (teacher forcing, lesson 01).
+# In training the decoder reads the *true* sounds (teacher forcing, lesson 01), so one call of `attend` answers all queries.
 #
 # ## Does it help?
 #
@@ -462,17 +462,12 @@ for noun in "sofa floor carpet roof car boat paper book".split():
 # One third each; the output is the mean of the values, whatever the common score is.
 # </details>
 #
-# <details><summary>2. Why is a masked score minus infinity, and not 0?</summary>
-#
-# $e^0 = 1$: a key with the score 0 still gets weight, more than any real key with a negative score. $e^{-\infty} = 0$.
-# </details>
-#
-# <details><summary>3. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
+# <details><summary>2. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
 #
 # 12 × 30, 12 × 30, 12 × 16.
 # </details>
 #
-# <details><summary>4. A paper shows a heat map of weights and says "the model bases its answer on these words". What would you ask for?</summary>
+# <details><summary>3. A paper shows a heat map of weights and says "the model bases its answer on these words". What would you ask for?</summary>
 #
 # A measurement on the input: replace or remove these words, and others with little weight, and see how the answer changes. And over many inputs and seeds, since one picture is one case.
 # </details>
