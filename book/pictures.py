@@ -13,7 +13,7 @@ import torch
 from book import exercises
 from course_lib.checking.explain import panel as panels
 from course_lib.data import spelling
-from course_lib.instruments.attribution import probability_drops
+from course_lib.instruments.attribution import letter_drops
 from course_lib.pretrained import pronouncer
 
 FOLDER = Path(__file__).parent / "static"
@@ -61,7 +61,7 @@ def phonograph() -> str:
     [sounds] = spelling.pronounce(model, [WORD])
     source, target = spelling.encode_words([WORD]), spelling.encode_sounds([sounds])
     weights = model.weights(source, target[:, :-1])[0, : len(sounds), : len(WORD)]
-    _, drops = probability_drops(model, WORD, sounds)
+    _, drops = letter_drops(model, WORD, sounds)
     tables = (
         ("where it looks: the weights", weights, BLUE),
         ("what it needs: the drop in probability", drops[: len(sounds)], ORANGE),

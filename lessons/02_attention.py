@@ -5,13 +5,15 @@
 #
 # Reading a long word aloud, you look again at the letters that you are about to say. In lesson 01 the decoder got one vector for the whole word. **What if the decoder may look back at every letter it has read?**
 #
-# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and find that the sound depends on a letter that it does not look at.
+# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and measure that the sound depends on a letter that it does not look at.
 
 # %%
 import torch
+from collections.abc import Callable
 from einops import einsum, reduce
 from jaxtyping import Bool, Float, Int
 from matplotlib.colors import to_rgb
+from string import ascii_lowercase
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -19,8 +21,9 @@ from torch.nn.functional import normalize
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import results, training
+from course_lib.instruments.attribution import first_sound, letter_drops
 from course_lib.instruments.pictures import attention as pictures
-from course_lib.seq2seq import START, Seq2Seq, next_token_loss
+from course_lib.seq2seq import Seq2Seq, next_token_loss
 
 # %% tags=["parameters"]
 SEED = 0  # another seed trains other models
@@ -42,11 +45,10 @@ pictures.one_step()
 
 # %% [markdown]
 # Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. To see what this does, take the decoder away for a moment.
-
-# %% [markdown]
+#
 # ## A table that answers softly
 #
-# A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours. Each value is a colour, as its amounts of red, green and blue; each key is the same vector scaled to norm 1. Our query is *orange*, which the table does not have.
+# A Python dictionary needs the exact key: another one raises KeyError. Here is a table of six colours. Each value is a colour, as its amounts of red, green and blue; each key is the same vector scaled to norm 1. Our query is *orange*, which the table does not have.
 
 # %%
 names = ["red", "yellow", "lime", "cyan", "blue", "magenta"]
@@ -87,9 +89,9 @@ print("torch's own:", torch.softmax(large, -1))
 # Subtracting the largest score first avoids this, and changes no weight. Two more things your softmax needs:
 #
 # - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
-# - **A row that may look nowhere** must get weights of 0, not NaN.
+# - **A row whose keys are all masked** must get weights of 0, not NaN.
 #
-# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1, or missing on the left: one mask for the whole batch.)
+# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1, or missing.)
 
 # %%
 # exercise: attention/softmax
@@ -101,7 +103,7 @@ check("attention/softmax", softmax)
 softmax = mine("attention/softmax")
 
 # %% [markdown]
-# Now your softmax answers for the colours. **Which colour does the answer approach as $\tau$ goes to 0? And as $\tau$ grows without limit?**
+# Now use your softmax for the colours. **Which colour does the answer approach as $\tau$ goes to 0? And as $\tau$ grows without limit?**
 
 # %%
 guess = None  # two colours, such as ("blue", "white")
@@ -124,16 +126,7 @@ pictures.temperatures("orange", names, answer)
 #
 # $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
 #
-# Raising one score raises its own weight and lowers all others.
-
-# %%
-scores = torch.tensor([1.0, 2.0, 4.0])
-for factor in (1, 10):
-    jacobian = torch.autograd.functional.jacobian(softmax, factor * scores)
-    print(f"scores times {factor:2}: the largest entry is {jacobian.max():.1e}")
-
-# %% [markdown]
-# A softmax whose largest weight is near 1 passes hardly any gradient on. Lesson 06 meets that problem again.
+# Raising one score raises its own weight and lowers all others. And where one weight is near 1, each entry is near 0: such a softmax passes hardly any gradient on. Lesson 06 meets that problem again.
 #
 # ## Many queries at once
 #
@@ -167,7 +160,7 @@ weighted_sum = mine("attention/weighted_sum")
 attend = mine("attention/attend")
 
 # %% [markdown]
-# Ask your function for three colours in one call. The keys are the values, too. Dividing the queries by $\tau$ divides their scores.
+# Ask your function for three colours in one call. The keys are the values, too, so what comes back is a colour of smaller amounts. Dividing the queries by $\tau$ divides their scores.
 
 # %%
 asked = ["orange", "springgreen", "deeppink"]
@@ -193,25 +186,8 @@ def new_model(attend, seed=SEED):
 
 
 # %% [markdown]
-# Here is the whole forward pass, for *cat* and its three sounds K AE1 T. Every word ends with an end token, so *cat* has four keys; START and three sounds make four queries.
-
-# %%
-model = new_model(attend)
-source = spelling.encode_words(["cat"])
-target = spelling.encode_sounds([("K", "AE1", "T")])[:, :-1]  # START K AE1 T
-states, first = model.encoder(source)
-hidden = model.decoder(model.embedding(target), first)
-contexts, weights = attend(hidden, states)
-logits = model.output(torch.cat([hidden, contexts], dim=-1))
-for name in ("states", "hidden", "contexts", "weights", "logits"):
-    print(f"{name:9}", tuple(globals()[name].shape))
-
-# %% [markdown]
-# One call answers all queries, since in training the decoder reads the *true* sounds before position $i$ (teacher forcing, lesson 01). With $x$ for the word and $y_1, \dots, y_m$ for its sounds and the STOP token, the loss is
+# In training the decoder reads the *true* sounds (teacher forcing, lesson 01), so one call of `attend` answers all queries.
 #
-# $$L = -\frac{1}{m}\sum_{i=1}^{m} \log p(y_i \mid y_0, \dots, y_{i-1}, x)$$
-
-# %% [markdown]
 # ## Does it help?
 #
 # Train two models with the same encoder for the same steps. One has the single context vector of lesson 01, the other has your `attend`. Then both read words that neither was trained on.
@@ -247,34 +223,33 @@ for word in ("elephant", "telephone", "orchestra", "laboratory", "celebration"):
 guess = None  # 4 or 10
 
 # %% tags=["training"]
-kept = results.load("attention")["figures"]
+stored = results.load("attention")["figures"]
 models = {"one vector": one_vector, "attention": attending}
 right = {
-    name: spelling.accuracy_by_length(model, held_out, kept["lengths"])
+    name: spelling.accuracy_by_length(model, held_out, stored["lengths"])
     for name, model in models.items()
 }
 leads = {n: right["attention"][n - 3] - right["one vector"][n - 3] for n in (4, 10)}
 reveal(guess, max(leads, key=leads.get))
 
 # %% tags=["training", "hide-input"]
-pictures.by_length(kept, right)
+pictures.by_length(stored, right, results.load("bottleneck")["figures"])
 claim = "attention is further ahead at 10 letters than at 4, by 0.1 at least"
-came = {n: round(lead, 2) for n, lead in leads.items()}
-training.expect(claim, leads[10] > max(leads[4], 0.1), came, one_vector, attending)
+shares = {n: round(lead, 2) for n, lead in leads.items()}
+training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, attending)
 
 # %% [markdown]
-# Is it the choosing that helps, or is it enough that all states are in reach? The blue line is a decoder that gets their plain average: it reads no better than one vector.
+# Is it the choosing that helps, or is it enough that all states are in reach? The blue line is a decoder with the same output layer that gets their plain average: it reads no better than one vector.
 #
-# What attention gives can also be bought. With states four times as wide, one vector reads words of 12 letters as well, for eight times the parameters. Attention makes the *way* short, which is cheaper than a wide bottleneck.
-
-# %% [markdown]
+# A wider vector helps as well: the thin line is one vector of states four times as wide. In words of 12 letters it reads about as many right as attention does, with eight times the parameters. Attention makes the path from a letter to its sound short, and that is cheaper here than a wide bottleneck.
+#
 # ## Where it looks
 #
 # The loss knows only sounds; nobody told the model where to look. A table of its weights, a row for each sound, is called an **alignment**. Here it is for *phonograph*, before and after training:
 
 
 # %% tags=["training"]
-def looked(model, word):
+def alignment(model, word):
     """Return the weights under the trained model's own sounds, these sounds, and the word."""
     [sounds] = spelling.pronounce(attending, [word])
     target = spelling.encode_sounds([sounds])[:, :-1]
@@ -282,19 +257,18 @@ def looked(model, word):
 
 
 # %% tags=["training", "hide-input"]
-untrained = looked(new_model(attend, seed=1), "phonograph")
+untrained = alignment(new_model(attend, seed=1), "phonograph")
 title = "Nobody told it the order of the letters: training finds it"
-read = {"untrained": untrained, "trained": looked(attending, "phonograph")}
-pictures.alignments(title, read)
+pictures.alignments(title, {"untrained": untrained, "trained": alignment(attending, "phonograph")})
 
 # %% [markdown]
 # The weights follow the word from left to right. And the long word of lesson 01?
 
 # %% tags=["training", "hide-input"]
-long = looked(attending, "supercalifragilisticexpialidocious")
+long = alignment(attending, "supercalifragilisticexpialidocious")
 pictures.alignments("In a word of 34 letters it loses its place", {"your model": long})
 words = [word for word, _ in held_out if len(word) == 10][:200]
-moves = torch.cat([looked(attending, word)[0].argmax(-1).diff() for word in words])
+moves = torch.cat([alignment(attending, word)[0].argmax(-1).diff() for word in words])
 share = (moves >= 0).float().mean().item()
 claim = "in words of 10 letters, over 95% of the moves go to the right or stay"
 training.expect(claim, share > 0.95, round(share, 2), attending)
@@ -303,77 +277,96 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. Trained on joined words of up to 36 letters, attention reads new words of 35 with fewer than a third of the sounds wrong. One vector, trained on the same words, gets more than two thirds wrong.
+# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. What if it has? Two models of this size were also trained on words that were joined, of up to 36 letters. Here is how many of the sounds they get wrong in new joined words of 35:
+
+# %% tags=["hide-input"]
+learning, _ = spelling.split()
+long_words = sum(len(word) >= 20 for word, _ in learning)
+print(f"of the {len(learning):,} words to learn from, {long_words} have 20 letters or more")
+readers = results.load("long_words")["figures"]["readers"]
+for name, arm in {"one vector": "all and joined", "attention": "attention, all and joined"}.items():
+    wrong = [run["joined"][-1]["error"] for run in readers[arm]]
+    print(f"{name:10} three seeds:", *(f"{share:.0%}" for share in wrong))
 
 # %% [markdown]
+# Trained on long words, attention finds its place in them; one vector, trained on the same words, does not.
+#
 # ## What it uses
 #
-# A weight says where the decoder looks. Does it say what the sound *depends* on? Test it: replace one letter by each of the 25 others, and see how far the probability of the sound falls.
+# A weight says where the decoder looks. Does it say what the sound *depends* on? Cover a part of the input, and see what changes: this is **occlusion** (Zeiler & Fergus 2014). In place of letter $j$ write each of the $R$ other letters $r$, and see how far the probability of sound $i$ falls on average:
+#
+# $$\underset{n \times \text{letters}}{d_{ij}} = p_i(x) - \frac{1}{R} \sum_{r \ne x_j} p_i(x_1 \dots x_{j-1},\, r,\, x_{j+1} \dots)$$
 
 # %%
-import string
-from collections.abc import Sequence
+# exercise: attention/probability_drops
 
 # %%
-# given: instruments.attribution.probability_drops
+check("attention/probability_drops", probability_drops)
+
+# %%
+probability_drops = mine("attention/probability_drops")
 
 # %% [markdown]
-# The first F of *phonograph* has nearly all of its weight on *p*, and hardly any on *h*. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
+# `letter_drops` asks your function, with all letters as replacements. The first F of *phonograph* has nearly all of its weight on *p*, and hardly any on *h*. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
 
 # %%
 guess = None  # a probability
 
 # %% tags=["training"]
 [sounds] = spelling.pronounce(attending, ["phonograph"])
-p, drops = probability_drops(attending, "phonograph", sounds)
+p, drops = letter_drops(attending, "phonograph", sounds, rule=probability_drops)
 print(f"probability of F: {p[0]:.2f}")
 reveal(guess, round(float(p[0] - drops[0, 1]), 2))
 
 # %% tags=["training", "hide-input"]
-weights = looked(attending, "phonograph")[0][:, :10]
+weights = alignment(attending, "phonograph")[0][:, :10]
 title = "F depends on h, and has hardly any weight there"
 rows = [*sounds, "stop"]
 pictures.looks_and_uses(title, weights, drops, rows, [*"phonograph"], [("F", "h")])
 claim = "h has a weight below 0.25 for F, and replacing it takes most of the probability"
-came = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0, 1]), 2)}
-training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], came, attending)
+shares = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0, 1]), 2)}
+training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], shares, attending)
 
 # %% [markdown]
-# Without *h*, F becomes unlikely. How does the model know, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that as well. Write another letter for *h*, and let the decoder see the change in some of the states only.
+# One word was chosen. Here is every seventeenth held-out word of 8 letters, and all its sounds to which the model gives more than a half. Does the letter with the most weight matter most? And how many sounds lose half of their probability by a letter that has next to no weight?
 
+# %% tags=["training", "hide-input"]
+agree, unseen = [], []
+for word in sorted({word for word, _ in held_out if len(word) == 8})[::17]:
+    weights, sounds, _ = alignment(attending, word)
+    p, drops = letter_drops(attending, word, sounds, rule=probability_drops)
+    weights, p, drops = weights[:-1, :8], p[:-1], drops[:-1]
+    agree.append((weights.argmax(-1) == drops.argmax(-1))[p > 0.5])
+    unseen.append(((weights < 0.05) & (drops > p[:, None] / 2)).any(-1)[p > 0.5])
+agree, unseen = (torch.cat(x).float().mean().item() for x in (agree, unseen))
+print(f"the letter with the most weight matters most: {agree:.0%} of the sounds")
+print(f"a letter with a weight below 0.05 takes half:  {unseen:.0%}")
+claim = "the most weighted letter matters most for 3 in 4 sounds, and 2 in 5 hang on another, too"
+shares = [round(agree, 2), round(unseen, 2)]
+training.expect(claim, agree > 0.75 and unseen > 0.4, shares, attending)
+
+# %% [markdown]
+# Weights are a good first guess, and no answer. How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that as well. Write another letter for *h*, and let the decoder see the change in some of the states only.
 
 # %% tags=["training"]
-@torch.no_grad()
-def probability_of_f(changed):
-    """Return it where these places, of eleven, come from words with another letter for h."""
-    states, first = attending.encoder(spelling.encode_words(["phonograph"] * 10))
-    others, _ = attending.encoder(spelling.encode_words([f"p{x}onograph" for x in "abcdefgijk"]))
-    states[:, changed] = others[:, changed]
-    hidden = attending.decoder(attending.embedding(torch.full((10, 1), START)), first)
-    contexts, _ = attend(hidden, states)
-    logits = attending.output(torch.cat([hidden, contexts], dim=-1))
-    return logits.softmax(-1)[:, 0, spelling.SOUNDS.numbers["F"]].mean().item()
-
-
-# %% tags=["training"]
-places = {"nowhere": [], "at p": [0], "everywhere but at p": [*range(1, 11)]}
-heard = {name: probability_of_f(changed) for name, changed in places.items()}
-for name, probability in heard.items():
+others = [f"p{letter}onograph" for letter in ascii_lowercase if letter != "h"]
+swapped = {
+    name: first_sound(attending, "phonograph", others, places)[spelling.SOUNDS.numbers["F"]].item()
+    for name, places in {"nowhere": [], "at p": [0], "everywhere but at p": [*range(1, 11)]}.items()
+}
+for name, probability in swapped.items():
     print(f"states changed {name:20} F {probability:.2f}")
 
 # %% tags=["training", "hide-input"]
-nowhere, at_p, elsewhere = heard.values()
+nowhere, at_p, elsewhere = swapped.values()
 claim = "changed at p alone, F loses over half, and three times what it loses elsewhere"
 holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
-training.expect(claim, holds, [round(x, 2) for x in heard.values()], attending)
+training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and nothing happens. So the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens. So the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
 #
-# *A weight says where it looks. What the output depends on is measured by changing the input.* Weights are a good first guess: for nine sounds in ten, the letter with the most weight matters most. But more than half of all sounds also hang on a letter with next to none.
-
-# %% [markdown]
-# "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way for both to be right.
+# *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two numbers show one way for both to be right.
 #
 # ## A real translator
 #
@@ -383,7 +376,6 @@ training.expect(claim, holds, [round(x, 2) for x in heard.values()], attending)
 needs("marian")
 
 # %%
-from course_lib.instruments.attribution import token_drops
 from course_lib.masks import shift_right
 from course_lib.pretrained import marian
 
@@ -404,12 +396,13 @@ def probabilities(sources):
 
 
 # %% [markdown]
-# As before, each English token is replaced, now by 20 random ones:
+# Your function needs no change: it replaces each English token by 20 others, drawn at random.
 
 # %% tags=["once"]
 source = translator.encode(english)
 aligned = translator.alignment(english, portuguese)[:-1, :-1]
-drops = token_drops(probabilities, source, range(1000, 8000))[:-1, :-1]
+drawn = torch.randint(1000, 8000, (20,), generator=torch.Generator().manual_seed(0))
+drops = probability_drops(probabilities, source, drawn)[:-1, :-1]
 
 # %% tags=["once", "hide-input"]
 name = translator.tokenizer.id_to_token
@@ -421,21 +414,33 @@ pictures.looks_and_uses(title, aligned, drops, rows, columns, [("na", "chair")])
 # Has the gender gone, or is the sentence broken? Put other nouns in place of *chair*, and ask which form is likelier: *na* if the Portuguese noun is feminine, *no* if it is masculine.
 
 # %% tags=["once", "nbval-check-output"]
-nouns = {
-    "feminine": "chair table bed box wall street beach door window",
-    "masculine": "sofa bench floor carpet roof car boat paper book",
-}
-at, forms = rows.index("na"), {x: translator.tokenizer.token_to_id(f"▁{x}") for x in ("na", "no")}
-for gender, listed in nouns.items():
-    for noun in listed.split():
-        with torch.no_grad():
-            memory = translator.read(translator.encode(english.replace("chair", noun))[None])
-            logits = translator(read, memory)[0, at]
-        print(max(forms, key=lambda form: logits[forms[form]]), noun, end="  ")
-    print("  ", gender)
+nouns = "chair table bed box wall street beach door window "  # feminine in Portuguese
+nouns += "sofa bench floor carpet roof car boat paper book"  # masculine
+at, forms = rows.index("na"), [translator.tokenizer.token_to_id(x) for x in ("▁na", "▁no")]
+
+
+def form(memory):
+    na, no = translator(read, memory)[0, at, forms].tolist()
+    return "na" if na > no else "no"
+
+
+for noun in nouns.split():
+    changed = translator.encode(english.replace("chair", noun))
+    print(form(translator.read(changed[None])), noun, end="  ")
 
 # %% [markdown]
-# All eighteen are right. So *na* depends on the gender of a noun that this head does not look at. Another head looks there, or the encoder has carried it over, as yours carried the *h*.
+# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Swap states again: with another noun's, at its own place alone, or everywhere else.
+
+# %% tags=["once", "hide-input", "nbval-check-output"]
+memory, place = translator.read(source[None]), torch.arange(len(source)) == columns.index("chair")
+print("swapped at  the noun  all other places")
+for noun in "sofa floor carpet roof car boat paper book".split():
+    other = translator.read(translator.encode(english.replace("chair", noun))[None])
+    at_noun = form(torch.where(place[:, None], other, memory))
+    print(f"{noun:10}  {at_noun:8}  {form(torch.where(place[:, None], memory, other))}")
+
+# %% [markdown]
+# This time not. The gender is in the state of the noun itself, and the decoder reads it there: another head looks. One picture of weights is one head.
 #
 # ## What to remember
 #
@@ -457,17 +462,12 @@ for gender, listed in nouns.items():
 # One third each; the output is the mean of the values, whatever the common score is.
 # </details>
 #
-# <details><summary>2. Why is a masked score minus infinity, and not 0?</summary>
-#
-# $e^0 = 1$: a key with the score 0 still gets weight, more than any real key with a negative score. $e^{-\infty} = 0$.
-# </details>
-#
-# <details><summary>3. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
+# <details><summary>2. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
 #
 # 12 × 30, 12 × 30, 12 × 16.
 # </details>
 #
-# <details><summary>4. A paper shows a heat map of weights and says "the model bases its answer on these words". What would you ask for?</summary>
+# <details><summary>3. A paper shows a heat map of weights and says "the model bases its answer on these words". What would you ask for?</summary>
 #
 # A measurement on the input: replace or remove these words, and others with little weight, and see how the answer changes. And over many inputs and seeds, since one picture is one case.
 # </details>

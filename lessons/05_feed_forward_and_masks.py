@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# At the end you have a detector that finds such leaks without a look inside the layer, and have convicted three people with it. You build the network that works on each token alone, and your smallest block writes: nonsense, in the shape of English.
+# At the end you have a detector that finds such leaks without a look inside the layer, and have caught three cheats with it. You build the network that works on each token alone, and your smallest block writes: nonsense, in the shape of English.
 
 # %%
 import torch
@@ -34,7 +34,7 @@ pictures.shifted()
 #
 # $$(\text{start},\; t_1,\; t_2,\; \dots,\; t_{n-1}) \;\longmapsto\; (t_1,\; t_2,\; t_3,\; \dots,\; t_n)$$
 #
-# But what a position must predict is the next position's input, and attention connects all with all. Without a mask the model learns to copy it.
+# But what a position must predict is the next position's input, and attention lets every position read every other. Without a mask the model learns to copy it.
 
 # %%
 softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
@@ -246,7 +246,7 @@ for name, model in models.items():
     print(f"{name:5}", write(model, "Shall I compare thee").replace("\n", " / "))
 
 # %% [markdown]
-# Ann's model has learned how English looks. Bob's and Dan's have learned to peek, and stammer. But Cleo's text looks no worse than Ann's, so reading is not enough. Measure: give each model the first character, then two, then three, and count only its last prediction.
+# Ann's model has learned how English looks. Bob's and Dan's have learned to peek, and stammer. But Cleo's text looks no worse than Ann's, so looking at samples is not enough. Measure: give each model the first character, then two, then three, and count only its last prediction.
 
 
 # %% tags=["training"]
@@ -269,7 +269,7 @@ rest = [round(honest[name] - honest["Ann"], 2) for name in cheats]
 training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *models.values())
 
 # %% [markdown]
-# Above the dashed line, a model is worse than one that knows nothing. Cleo's is sure of itself, and wrong. This is **data leakage**: the loss on whole lines looks better, even on held-out text, and the model is worse where it is used. Two tests find it: the detector, and a loss with only the past shown.
+# Bob's and Cleo's bars are above the dashed line: worse than a model that knows nothing. Cleo's is sure of itself, and wrong. This is **data leakage**: the loss on whole lines looks better, even on held-out text, and the model is worse where it is used. Two tests find it: the detector, and a loss with only the past shown.
 #
 # ## More places to leak
 #
@@ -307,7 +307,7 @@ for name, layer in {
     print(f"{name:36}", leaks_future(layer, x))
 
 # %% [markdown]
-# Lines of unequal length are filled up with **padding**; an encoder must mask it, but under a causal mask padding at the end is in the future anyway. Short texts are often **packed** into one line, so that no position is wasted. Then a token must not read another text. The mask below has a fault in one line: mend it.
+# Lines of unequal length are filled up with **padding**; an encoder must mask it, but under a causal mask padding at the end is in the future anyway. Short texts are often **packed** into one line, so that no position is wasted. Then the mask must keep the texts apart. The one below has a fault in one line: mend it.
 
 # %%
 # exercise: masks/packing
@@ -328,7 +328,7 @@ for name, mask in {"causal": causal_mask(6), "packing": packing_mask(texts)}.ite
 # %% [markdown]
 # ## The feed-forward network
 #
-# Attention mixes tokens, but what can it do with *one*? A lone token can only attend to itself, so its weight is 1, and twelve layers of attention are one matrix:
+# Attention mixes tokens, but what can it do with *one*? A lone token can only attend to itself, so its weight is 1, and twelve layers of attention, with nothing between them, are one matrix:
 #
 # $$x \;\longmapsto\; x\, W_V^{(1)}\, W_V^{(2)} \cdots W_V^{(12)} \;=\; x\, W$$
 #
@@ -372,7 +372,7 @@ pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
 # %% [markdown]
 # In a notebook, move the slider: the ReLU folds the plane, and two corners that no cut could separate come to lie on one side.
 #
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind: two layers of attention learn XOR of a token that has others beside it. What they cannot do is answer it for a lone one. The network can.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. What attention layers cannot do is answer XOR for a lone token, where every weight is 1. The network can.
 
 # %% [markdown]
 # Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
@@ -428,7 +428,7 @@ training.expect(
 # Geva et al. 2021 read it as a memory: each unit has a **key** $k_u$, a pattern that it fires on, and a **value** $v_u$, which it then adds. Unlike attention's, these keys and values are learned, not computed from the text.
 
 # %% [markdown]
-# Do such keys exist? SmolLM2 has 30 networks of 1,536 hidden units each. For seven kinds of words we took the one unit of all that best separates them in 18 sentences. (For colours and cities we turned the sign.) Here are the seven units in 18 *other* sentences:
+# Do such keys exist? SmolLM2 has 30 networks of 1,536 hidden units each. Its units are **gated** (SwiGLU, lesson 09): a smooth ReLU of $x \cdot k_u$ is multiplied by a second product, $x \cdot g_u$. So a unit may also be negative, and for colours and cities we turned the sign. For seven kinds of words we took the one unit of all that best separates them in 18 sentences. Here are the seven in 18 *other* sentences:
 
 # %%
 needs()
@@ -457,24 +457,27 @@ print(*(f"{model.tokenizer.decode([i]).strip()} {x:.1f}" for i, x in zip(tokens,
 # %% [markdown]
 # It fires on *October*, and also on *May*, which is no month after *Theresa*: in the first block a unit knows the token, and hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
 #
-# Does the model need it? Take it away. How likely is *March* after *The months are January, February,* when this one unit of 46,080 is 0? And when it is one of 20 other units of the same network?
+# Does the model need it? Take it away. How likely is *March* after *The months are January, February,* when this one unit of 46,080 is 0? And when it is one of the 20 others of the same network that are largest on this line?
 
 
-# %% tags=["once"]
+# %% tags=["once", "hide-input"]
 def march(unit):
     def silence(units):
+        sizes.append(units.abs().amax(0))
         units[:, unit] = 0
 
     logits = read_units(model, months["block"], "The months are January, February,", silence)
     return logits.softmax(-1)[model.tokenizer.encode(" March").ids[0]].item()
 
 
-others = torch.randperm(1536, generator=torch.Generator().manual_seed(0))[:20].tolist()
-print(f"all units {march([]):.2f}, without this one {march(months['unit']):.2f},", end=" ")
+sizes = []
+whole = march([])
+others = [unit for unit in sizes[0].topk(21).indices.tolist() if unit != months["unit"]][:20]
+print(f"all units {whole:.2f}, without this one {march(months['unit']):.2f},", end=" ")
 print(f"without another {min(map(march, others)):.2f} at least")
 
 # %% [markdown]
-# One unit knows month tokens, and the model uses it.
+# None of the twenty takes as much: one unit knows month tokens, and the model uses it.
 
 # %% [markdown]
 # ## What to remember

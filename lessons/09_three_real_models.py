@@ -37,7 +37,7 @@ layer_norm, rms_norm = mine("add_norm/layer_norm"), mine("add_norm/rms_norm")
 EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 
 # %% [markdown]
-# Three outlines of lesson 08's drawing. Colour marks what the 2017 model does not have; residual connections are not drawn.
+# The drawing of lesson 08, three times. Colour marks what the 2017 model does not have; residual connections are not drawn.
 #
 # | model | family | a token may look at | first trained to | parameters |
 # |:-|:-|:-|:-|--:|
@@ -74,7 +74,7 @@ print(entry)
 # | `attention.output.LayerNorm.weight` | `attention.gain` | 384 |
 # | `intermediate.dense.weight` | `feed_forward.sublayer.w_1` (transposed) | 384 × 1536 |
 #
-# Weights do not care who wrote the functions. So `load` takes parts. Here are six of *your* blocks with MiniLM's weights (only the GELU network is the library's):
+# `load` takes your functions as arguments. Here are six of *your* blocks with MiniLM's weights (only the GELU network is the library's):
 
 
 # %%
@@ -133,7 +133,7 @@ for cosine, answer in sorted(zip(found.tolist(), answers), reverse=True):
     print(f"{cosine:5.2f}  {answer}")
 
 # %% [markdown]
-# A search that counts common words finds nothing here: question and answer share none.
+# A search that counts common words finds nothing here: the question shares none with any of the four answers.
 #
 # ## A real translator
 #
@@ -156,7 +156,7 @@ sentence = "My sister lives in a small house near the sea."
 print(my_translator.translate(sentence))
 
 # %% [markdown]
-# All of that is yours but the recurrence, the embedding and the tokenizer.
+# Everything but the recurrence, the embedding and the tokenizer is your code.
 #
 # ## One mistake at a time
 #
@@ -194,7 +194,7 @@ reveal(guess, "BD")
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat a word on and on. A wrong scale leaves none: words about the right things, in Portuguese. You see that something is wrong, and not what.
+# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat a word on and on. A wrong scale leaves none: words about the right things, in Portuguese. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone. You see that something is wrong, and not what.
 #
 # <details><summary>How we know</summary>
 #
@@ -398,9 +398,42 @@ print(f"{opening}{said!r}")
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training, and so on through thirty blocks.
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. If so, a leak in the last blocks should do little: hardly anything reads those rows any more. And are all early rows to blame? Give the mask back to the *first* row alone, and let all others leak. How likely is the right next word?
+
+
+# %% tags=["hide-input"]
+def but_in_row_one(q, k, v, mask=None):
+    visible = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    visible[0, 1:] = False
+    return grouped_query_attention(q, k, v, visible)
+
+
+def likely(text, word, rule, blocks):
+    for block, each in enumerate(leaky.rules):
+        each.rule = rule if block in blocks else grouped_query_attention
+    tokens = torch.tensor(leaky.tokenizer.encode(text).ids)
+    return leaky(tokens)[-1].softmax(-1)[leaky.tokenizer.encode(word).ids[0]].item()
+
+
+ways = {
+    "no leak": (leaking, []),
+    "last ten blocks leak": (leaking, range(20, 30)),
+    "all, but in row one": (but_in_row_one, range(30)),
+    "all leak": (leaking, range(30)),
+}
+print(" " * 30, *ways, sep="   ")
+for text, word in {
+    opening: " Paris",
+    "The opposite of hot is": " cold",
+    "One, two, three, four,": " five",
+}.items():
+    row = (f"{likely(text, word, *way):{len(name)}.2f}" for name, way in ways.items())
+    print(f"{text + word:30}", *row, sep="   ")
+
+# %% [markdown]
+# The last ten blocks may leak. And with its first row masked the model finds its word, though every other row leaks in every block. So the first token, above all, must see nothing but itself: lesson 13 meets it again as the **attention sink**.
 #
-# If that is the cause, there is a cure without the mask. Feed the leaking model one token at a time, with *your* cache. Then all keys and values are computed before any later token exists.
+# There is a way without any mask. Feed the leaking model one token at a time, with *your* cache. No later token is there to be seen, so this must give what the mask gives:
 
 # %%
 tokens = leaky.tokenizer.encode(opening).ids
@@ -413,7 +446,7 @@ print(leaky.tokenizer.decode(tokens))
 print(opening + "".join(my_model.write(opening, 10)))
 
 # %% [markdown]
-# Word for word what the model with its mask writes: the order of reading has replaced the mask. In the drawing, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training.
+# The order of reading *is* a mask. In the drawing, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training.
 
 # %% tags=["hide-input"]
 pictures.leak()
@@ -437,7 +470,7 @@ SAY = "Tell me something about its history."  # yours
 talk = smollm2.chat(my_model, SAY, talk)
 
 # %% [markdown]
-# It speaks better than it knows: ask it for a date. But every token that you have just read went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache.
+# Asked about *its* history after Rome, it has gone back to Paris, and it speaks better than it knows: ask it for a date. But every token that you have just read went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache, with weights of four bits.
 #
 # ## What to remember
 #

@@ -353,6 +353,19 @@ def next_token(vocab: int, factor: int, never: int = 0) -> Callable:
 
 
 @layer
+def probabilities_of(written: int, factor: int) -> Callable:
+    """Give each source of a batch the probabilities of so many tokens: each place counts apart."""
+
+    def read(sources: Tensor) -> Tensor:
+        _, length = sources.shape
+        places = torch.arange(1, length + 1) + length * torch.arange(written).unsqueeze(-1)
+        number = (factor * places * (sources.unsqueeze(-2) + places)).sum(-1)
+        return torch.sin(number.to(torch.float64)).square().float()
+
+    return read
+
+
+@layer
 def text_scores(vocab: int, factor: int) -> Callable:
     """Score the next token after each of the last `rows` tokens of a text, by all before it."""
     step = next_token(vocab, factor)

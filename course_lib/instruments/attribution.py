@@ -1,61 +1,56 @@
 """What a model's answer depends on, measured by changing its input or a unit (lessons 02, 05)."""
 
-import string
 from collections.abc import Callable, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from course_lib.attribution import probability_drops
 from course_lib.data import spelling
-from course_lib.seq2seq import Seq2Seq
+from course_lib.seq2seq import START, Seq2Seq
 
 
 @torch.no_grad()
-def probability_drops(
-    model: Seq2Seq, word: str, sounds: Sequence[str]
+def letter_drops(
+    model: Seq2Seq, word: str, sounds: Sequence[str], rule: Callable = probability_drops
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n letters"]]:
     """Return p, the probability of each sound, and how far each letter's replacement lowers it.
 
-    The drop of p at sound i for letter j is p_i minus its mean over the 25 other letters in place
-    of letter j. The decoder reads the same sounds throughout (teacher forcing). n counts the stop
-    token that follows the sounds.
+    `rule` is given all letters as replacements. The decoder reads the same sounds throughout
+    (teacher forcing). n counts the stop token that follows the sounds.
     """
     target = spelling.encode_sounds([sounds])
     read, expected = target[:, :-1], target[0, 1:]
 
-    def probabilities(words: Sequence[str]) -> Tensor:
-        logits = model(spelling.encode_words(words), read.expand(len(words), -1))
-        return logits.softmax(-1)[:, torch.arange(len(expected)), expected]
+    def probabilities(sources: Tensor) -> Tensor:
+        logits = model(sources, read.expand(len(sources), -1))
+        return logits.softmax(-1)[:, range(len(expected)), expected]
 
-    [p] = probabilities([word])
-    drops = []
-    for j, letter in enumerate(word):
-        others = string.ascii_lowercase.replace(letter, "")
-        replaced = [word[:j] + other + word[j + 1 :] for other in others]
-        drops.append(p - probabilities(replaced).mean(0))
-    return p, torch.stack(drops, dim=-1)
+    [source], letters = spelling.encode_words([word]), spelling.encode_words([ascii_lowercase])[0]
+    drops = rule(probabilities, source, letters[:-1])
+    return probabilities(source[None])[0], drops[:, : len(word)]
 
 
-def token_drops(
-    probabilities: Callable[[Int[Tensor, "batch source"]], Float[Tensor, "batch n"]],
-    source: Int[Tensor, " source"],
-    others: Sequence[int],
-    tries: int = 20,
-) -> Float[Tensor, "n source"]:
-    """Return how far the probabilities fall on average when a source token is replaced.
+@torch.no_grad()
+def first_sound(
+    model: Seq2Seq, word: str, others: Sequence[str], places: Sequence[int]
+) -> Float[Tensor, " sounds"]:
+    """Return the probabilities of a word's first sound, with some encoder states of other words.
 
-    Each token has the same `tries` replacements, drawn from `others` by a fixed seed.
+    The states at `places` are those of `others`, words of as many letters; the result is the mean
+    over these. The decoder begins as for the word itself. The model must have attention.
     """
-    generator = torch.Generator().manual_seed(0)
-    drawn = torch.tensor(others)[torch.randint(len(others), (tries,), generator=generator)]
-    [p], drops = probabilities(source[None]), []
-    for j in range(len(source)):
-        replaced = source.repeat(tries, 1)
-        replaced[:, j] = drawn
-        drops.append(p - probabilities(replaced).mean(0))
-    return torch.stack(drops, dim=-1)
+    states, first = model.encoder(spelling.encode_words([word] * len(others)))
+    states[:, places] = model.encoder(spelling.encode_words(others))[0][:, places]
+    hidden = model.decoder(model.embedding(torch.full((len(others), 1), START)), first)
+    assert model.attend
+    shown = torch.ones(len(others), 1, states.shape[1], dtype=torch.bool)
+    contexts, _ = model.attend(hidden, states, shown)
+    logits = model.output(torch.cat([hidden, contexts], dim=-1))
+    return logits.softmax(-1)[:, 0].mean(0)
 
 
 @torch.no_grad()

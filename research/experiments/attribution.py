@@ -7,7 +7,7 @@ from torch import Tensor
 
 from course_lib.attention import attend
 from course_lib.data import spelling
-from course_lib.instruments.attribution import probability_drops
+from course_lib.instruments.attribution import letter_drops
 from course_lib.seq2seq import Seq2Seq
 from research.experiments import spelling_models
 
@@ -51,7 +51,7 @@ def compare(model: Seq2Seq) -> dict[str, float]:
         [sounds] = spelling.pronounce(model, [word])
         target = spelling.encode_sounds([sounds])
         weights = model.weights(spelling.encode_words([word]), target[:, :-1])[0, :, :LETTERS]
-        p, effect = probability_drops(model, word, sounds)
+        p, effect = letter_drops(model, word, sounds)
         for i in range(len(sounds)):
             if p[i] < CERTAIN:
                 continue

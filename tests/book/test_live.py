@@ -12,7 +12,7 @@ from course_lib.attention import softmax
 from course_lib.corpus import NGrams
 from course_lib.data import spelling, store
 from course_lib.efficient import kernel
-from course_lib.instruments.attribution import probability_drops
+from course_lib.instruments.attribution import letter_drops
 from course_lib.positions import rotary
 from course_lib.pretrained import pronouncer, shakespeare_model
 from research.experiments.language_model import split
@@ -67,7 +67,7 @@ def test_a_word_is_read_as_the_library_reads_it(run, word):
 def test_a_sound_depends_on_the_letters_that_the_library_names(run):
     model = pronouncer.load()
     [sounds] = spelling.pronounce(model, ["phonograph"])
-    _, drops = probability_drops(model, "phonograph", sounds)
+    _, drops = letter_drops(model, "phonograph", sounds)
     [tokens] = spelling.encode_sounds([sounds])[:, 1:].tolist()
     for j in (1, 9):
         close(

@@ -12,7 +12,6 @@ matplotlib.use("agg")
 
 from course_lib.attention import softmax
 from course_lib.instruments import results
-from course_lib.instruments.attribution import token_drops
 from course_lib.instruments.pictures import attention as pictures
 
 NAMES = ["red", "lime", "blue"]
@@ -45,7 +44,7 @@ def answer(temperature):
             "orange: red 0.87, lime 0.12.",
         ),
         (
-            lambda: pictures.by_length(KEPT, {"attention": [0.5] * 12}),
+            lambda: pictures.by_length(KEPT, {"attention": [0.5] * 12}, BOTTLENECK),
             "attention: 0.68, 0.76, 0.67",
         ),
         (
@@ -91,14 +90,6 @@ def test_what_was_not_written_is_not_framed(displayed):
         lambda: pictures.looks_and_uses("V", *torch.ones(2, 1, 2), ["V"], ["p", "h"], [("F", "h")])
     )
     assert "Framed" not in drawn["text/plain"]
-
-
-def test_a_token_that_counts_drops_and_no_other():
-    def probabilities(sources):
-        return torch.stack([(sources[:, 1] == 7).float(), torch.ones(len(sources))], dim=-1)
-
-    drops = token_drops(probabilities, torch.tensor([5, 7, 7]), range(100, 200))
-    assert drops.tolist() == [[0, 1, 0], [0, 0, 0]]
 
 
 def _shares(arm, steps=None):

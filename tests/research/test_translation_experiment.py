@@ -135,6 +135,27 @@ def test_by_brazilian_references_ours_is_twenty_behind_and_by_european_ones_leve
 
 
 @fetched
+def test_a_neighbour_and_the_dialect_of_the_references_count_each_by_itself():
+    brazilian = {
+        row[0]: row[1] for row in DUEL["corpora"]["held out, Brazilian references"]["shown"]
+    }
+    by = {"European": REFERENCES, "Brazilian": [brazilian.get(source, "") for source in SOURCES]}
+    near, far = ([i for i in part if SOURCES[i] in brazilian] for part in parts())
+    ahead = {
+        (name, dialect): interval(
+            *([texts[i] for i in part] for texts in (OURS, FIREFOX, references))
+        )
+        for name, part in (("near", near), ("far", far))
+        for dialect, references in by.items()
+    }
+    for dialect in by:
+        assert ahead["near", dialect][0] > ahead["far", dialect][1]
+    for part in ("near", "far"):
+        assert ahead[part, "European"][0] > ahead[part, "Brazilian"][1]
+    assert score(FIREFOX, near, by["Brazilian"]) - score(copied(), near, by["Brazilian"]) > 15
+
+
+@fetched
 def test_training_never_says_what_the_sentences_from_elsewhere_say():
     learned = {x for source, _ in home_assistant.split("pt").learning for x in words(source)}
     assert not learned & {"she", "sister", "chair"}

@@ -15,6 +15,7 @@ from course_lib.instruments.drawings import SMALL, Diagram, Role
 
 Answer = Callable[[float], tuple[Tensor, Tensor]]  # temperature -> weights, colour
 
+WIDE = "one vector of 256"  # states four times as wide as the page's
 SHOWN = (0.01, 0.05, 0.1, 0.2, 1.0, 10.0)  # temperatures beside each other
 SLIDER = [10 ** (step / 20) for step in range(-40, 21)]  # temperatures by hand
 
@@ -202,10 +203,13 @@ def matrices() -> None:
     )
 
 
-def by_length(figures: Mapping[str, Any], yours: Mapping[str, Sequence[float]]) -> None:
+def by_length(
+    figures: Mapping[str, Any], yours: Mapping[str, Sequence[float]], widths: Mapping[str, Any]
+) -> None:
     """Show the share of words that are read rightly, by length: stored bands, live dots.
 
-    `figures` are those of research's `attention`; `yours` has shares at the same lengths.
+    `figures` are those of research's `attention`, `widths` of its `bottleneck`; `yours` has shares
+    at the same lengths.
     """
     title = "In long words attention reads several times as many as one vector"
     letters, share = "letters in the word (words tested)", "share of words all right"
@@ -222,6 +226,17 @@ def by_length(figures: Mapping[str, Any], yours: Mapping[str, Sequence[float]]) 
             ax.plot(figures["lengths"], yours[arm], "o", color=colour, markersize=5)
         ax.text(14.3, heights[arm], name, color=colour, va="center")
         said.append(f"{name}: {', '.join(f'{x:.2f}' for x in mean)}")
+    wide = torch.tensor([run["accuracy"] for run in widths["runs"][WIDE]["1500"]]).mean(0).tolist()
+    ax.plot(figures["lengths"], wide, color="0.3", linewidth=0.8)
+    ax.annotate(
+        "one vector, four times as wide:\neight times the parameters",
+        (4, wide[1]),
+        (5.2, 0.9),
+        size="small",
+        color="0.3",
+        arrowprops={"arrowstyle": "-", "color": "0.3", "linewidth": 0.6},
+    )
+    said.append(f"one vector, four times as wide: {', '.join(f'{x:.2f}' for x in wide)}")
     ax.text(11, 0.92, "dots: yours\nbands: three seeds", size="small", va="top", color="0.3")
     ax.set(ylim=(0, 1), xlim=(2.6, 15.9), xticks=figures["lengths"])
     counted = zip(figures["lengths"], figures["words"], strict=True)
@@ -229,7 +244,7 @@ def by_length(figures: Mapping[str, Any], yours: Mapping[str, Sequence[float]]) 
     plots.show(
         figure,
         "Share of words with all sounds right, against 3 to 14 letters, three seeds as bands, your "
-        f"models as dots. {'. '.join(said)}.",
+        f"models as dots; one vector of wider states as a thin line. {'. '.join(said)}.",
     )
 
 
