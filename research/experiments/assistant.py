@@ -23,7 +23,7 @@ from torch import Tensor
 from course_lib.assistant import LowRankLinear, adapt, answer_targets
 from course_lib.data import home, home_commands
 from course_lib.data.home_commands import Command
-from course_lib.data.questions import is_right, questions
+from course_lib.data.questions import beginning, is_right, questions
 from course_lib.instruments import results, training
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.smollm2 import SmolLM2, conversations, exactly, turns
@@ -123,11 +123,6 @@ def lists(seed: int) -> dict[str, list[Command]]:
     return {name: commands(seed)[name] for name in home_commands.LISTS}
 
 
-def home_of(some: Sequence[Command]) -> home.Home:
-    """Return the home that has the devices of these commands."""
-    return home.at_first(sorted({json.loads(x.means)["target"] for x in some}))
-
-
 def shares(model: SmolLM2, seed: int) -> dict[str, float]:
     """Return the share of each held-out list that is right."""
     return {name: sum(exactly(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
@@ -136,7 +131,7 @@ def shares(model: SmolLM2, seed: int) -> dict[str, float]:
 @torch.no_grad()
 def constrained_exactly(model: SmolLM2, some: Sequence[Command]) -> list[bool]:
     """Say of each command whether `assistant.constrained` would write it, in a pass each."""
-    possible, found = home.possible(home_of(some)), []
+    possible, found = home.possible(home.for_commands(some)), []
     allowed = [[*model.tokenizer.encode(text).ids, smollm2.STOP] for text in possible]
     for pair in pairs(some):
         tokens, asked, _ = conversations(model.tokenizer, [pair])
@@ -152,7 +147,7 @@ def constrained_exactly(model: SmolLM2, some: Sequence[Command]) -> list[bool]:
 
 def mended(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
     """Count what is refused of commands for a home, and is right by each way to mend it."""
-    there, counts = home_of(some), Counter()
+    there, counts = home.for_commands(some), Counter()
     for x, is_right_at_once in zip(some, exactly(model, pairs(some)), strict=True):
         answer = x.means if is_right_at_once else "".join(model.write(prompt(x.said), LONGEST))
         again = {"as written": answer, "nearest name": answer, "second try": answer}
@@ -260,7 +255,7 @@ def by_program(seed: int) -> dict[str, float]:
     """Return the shares that counting has right, where the home mends names by their spelling."""
     answer, found = counted(commands(seed)["learning"][:SEEN]), {}
     for name, some in lists(seed).items():
-        there = home_of(some)
+        there = home.for_commands(some)
         told = (answer(x.said) for x in some)
         told = [
             x if json.loads(x)["target"] in there else home.with_nearest(there, x) for x in told
@@ -321,9 +316,9 @@ def begun(model: SmolLM2) -> float:
     """Return the share of right words where the answer is begun for the model."""
     right = []
     for question, word in TESTED:
-        if form := re.fullmatch(r"What is the (capital|opposite) of (.+)\?", question):
-            start = f"The {form[1]} of {form[2]} is"
-            right.append(is_right("".join(model.write(prompt(question) + start, 8)), word))
+        if re.match("What is the (capital|opposite) of", question):
+            text = "".join(model.write(prompt(question) + beginning(question), 8))
+            right.append(is_right(text, word))
     return sum(right) / len(right)
 
 
