@@ -23,9 +23,10 @@ from torch import Tensor
 from course_lib.assistant import LowRankLinear, adapt, answer_targets
 from course_lib.data import home, home_commands
 from course_lib.data.home_commands import Command
-from course_lib.data.questions import beginning, is_right, questions
+from course_lib.data.questions import beginning, questions
 from course_lib.instruments import results, training
 from course_lib.pretrained import smollm2
+from course_lib.pretrained.rollouts import share_right
 from course_lib.pretrained.smollm2 import SmolLM2, conversations, exactly, turns
 from course_lib.pretraining import masked_loss
 
@@ -172,14 +173,7 @@ def answers(model: SmolLM2, some: Sequence[str], longest: int = 25) -> list[str]
 
 ASKED = questions()
 LEARNED, TESTED = ASKED[:39], ASKED[39:]  # of general questions
-
-
-def right_answers(model: SmolLM2) -> float:
-    """Return the share of general questions whose answers have the right word."""
-    told = answers(model, [question for question, _ in TESTED])
-    return sum(is_right(text, word) for text, (_, word) in zip(told, TESTED, strict=True)) / len(
-        TESTED
-    )
+FORMED = [(x, word) for x, word in TESTED if re.match("What is the (capital|opposite) of", x)]
 
 
 @torch.no_grad()
@@ -297,11 +291,11 @@ def by_lora(seed: int) -> dict[str, Any]:
     start = time.process_time()
     train(model, batches(learning, seed), HALF, RATE, seed)
     first = {"cpu_seconds": round(time.process_time() - start, 1)}
-    first |= measured(model, seed) | {"begun": begun(model)}
+    first |= measured(model, seed) | {"begun": share_right(model, FORMED, beginning)}
     start = time.process_time()
     train(model, mixed(learning, seed), HALF, RATE, seed)
     second = {"cpu_seconds": round(time.process_time() - start, 1)}
-    second |= measured(model, seed) | {"right": right_answers(model)}
+    second |= measured(model, seed) | {"right": share_right(model, TESTED)}
     return {"commands alone": first, "mixed": second}
 
 
@@ -310,16 +304,6 @@ def by_last_block(rate: float, seed: int) -> dict[str, float]:
     model = with_last_block(copy.deepcopy(base()))
     train(model, batches(commands(seed)["learning"], seed), 2 * HALF, rate, seed)
     return shares(model, seed)
-
-
-def begun(model: SmolLM2) -> float:
-    """Return the share of right words where the answer is begun for the model."""
-    right = []
-    for question, word in TESTED:
-        if re.match("What is the (capital|opposite) of", question):
-            text = "".join(model.write(prompt(question) + beginning(question), 8))
-            right.append(is_right(text, word))
-    return sum(right) / len(right)
 
 
 # --- memory
@@ -352,8 +336,8 @@ def measure() -> dict[str, Any]:
     figures = {
         "settings": SETTINGS,
         "own answers": [answer for _, answer in own_answers()],
-        "right before": once("before", lambda: right_answers(base())),
-        "begun before": once("begun", lambda: begun(base())),
+        "right before": once("before", lambda: share_right(base(), TESTED)),
+        "begun before": once("begun", lambda: share_right(base(), FORMED, beginning)),
         "LoRA": [once(f"LoRA {seed}", partial(by_lora, seed)) for seed in SEEDS],
         "baselines": {
             name: [once(f"{name} {seed}", partial(way, seed)) for seed in SEEDS]
