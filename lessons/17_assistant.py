@@ -33,6 +33,8 @@ masked_loss = mine("pretraining/masked_loss")
 
 # %%
 needs("smollm2")
+
+# %%
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.smollm2 import conversations, turns
 
@@ -160,7 +162,7 @@ LowRankLinear = mine("lora/layer")
 # Your layer takes the place of all seven matrices of the last ten blocks. Where only the last blocks learn, the backward pass ends there, a third of the way.
 
 # %%
-from course_lib.assistant import adapt, switched_off
+from course_lib.assistant import adapt
 
 names = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 whole = sum(p.numel() for name, p in model.named_parameters() if not name.endswith("bias"))
@@ -168,6 +170,8 @@ with training.seeded(SEED):
     trained = adapt(model.blocks[-10:], names, lambda linear: LowRankLinear(linear, 8, 16))
 count = sum(p.numel() for p in trained)
 print(f"trained: {count:,} of {whole:,} parameters")
+
+# %%
 kept = results.load("assistant")["figures"]
 print(f"counted: everything {16 * whole / 1e6:,.0f} MB, LoRA {(4 * whole + 16 * count) / 1e6:,.0f}")
 measured = [f"{way} {megabytes:,.0f}" for way, megabytes in kept["memory"].items()]
@@ -264,6 +268,7 @@ training.expect("a general question gets a command", "{" in answer, answer, mode
 # A command. Is Oslo forgotten? We write the first words of the answer (**prefilling**), here five of its seven tokens, and let the model go on: for 15 capitals, and for the model as it was, with $A$ and $B$ **switched off**.
 
 # %% tags=["training"]
+from course_lib.assistant import switched_off
 from course_lib.data.questions import beginning, questions
 from course_lib.pretrained.rollouts import share_right
 
@@ -274,7 +279,7 @@ now_begun = share_right(model, capitals, beginning)
 print(f"right, begun for it: {before:.0%} before any training, {now_begun:.0%} now")
 
 # %% [markdown]
-# It knows PREFILLED. What is lost is the *form* of answering: mild **catastrophic forgetting**.
+# It knows as many as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
 #
 # ## Teach it to try again, and to remember
 #
@@ -305,13 +310,10 @@ history = training.train(model, batches, loss, steps=60, learning_rate=0.002, se
 # %% tags=["training"]
 answer = write(model, capital)
 print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
-with switched_off(trained):
-    before = share_right(model, capitals)
-print(f"right, by itself: {before:.0%} before any training, {share_right(model, capitals):.0%} now")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 
 # %% [markdown]
-# REPLAY
+# It answers again. And a refusal is read: it lists what there is, each name in quotation marks, cut into the tokens that the answer needs. Eight commands with new rooms, for a home that has their devices, and one that the second try mends:
 
 
 # %%
@@ -325,16 +327,16 @@ def again(model, said, answer, there):
 
 
 # %% tags=["training"]
-some = commands["new rooms"][:12]
+some = commands["new rooms"][:8]
 there = home.for_commands(some)
 once = [write(model, x.said) for x in some]
 twice = [again(model, x.said, text, there) for x, text in zip(some, once)]
 mended = [x for x, first, second in zip(some, once, twice) if first != x.means == second]
-after = tell(model, there, (mended or some)[0].said, tries=2)
-pictures.house(after, there)
+seen = [x for x in mended if obey(there, x.means) != there]
+pictures.house(tell(model, there, (seen or some)[0].said, tries=2), there)
 
 # %% [markdown]
-# RETRY The loop in `tell` is an **agent**: the model writes, a program acts, what that says is the next turn.
+# The loop in `tell` is an **agent**: the model writes, a program acts, what that says is the next turn.
 #
 # ## Write only what the home can do
 #
@@ -367,7 +369,7 @@ now = obey(now, write_only(model, "turn on the lamp in the attic", home.possible
 pictures.house(now, first)
 
 # %% [markdown]
-# The lamp that it could not spell goes on. The twelve commands again, and four ways to mend a wrong name: a second try; a line of Python that **strips** blanks; taking the device that is **spelled most alike**; and yours, where nothing is refused.
+# The attic's lamp goes on. The eight commands again, and four ways to mend a wrong name: a second try; a line of Python that **strips** blanks; taking the device that is **spelled most alike**; and yours, where nothing is refused.
 
 # %% tags=["training"]
 ways = {
@@ -378,36 +380,37 @@ ways = {
     "constrained": [write_only(model, x.said, home.possible(there)) for x in some],
 }
 right_of = {way: sum(y == x.means for x, y in zip(some, texts)) for way, texts in ways.items()}
-print("right of 12:", right_of)
+print("right of 8:", right_of)
+claim = "constrained decoding has as many commands right as a second try, or more"
+training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# WAYS
+# A second try mends three of seven, and costs a second answer. Your constraint knows the same names, and mends all seven in the first. Most mistakes here are one blank, which a line of Python strips. The nearest name is right each time, too, but a refused answer has been paid for.
 #
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps, at the best of three rates. These are stored, over three seeds. Below them your assistant, on twelve commands of each list, and the model before any training, with your constraint alone:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps, at the best of three rates. These are stored, over three seeds. Below them your assistant with your constraint, on eight commands of each list, and the model before any training with the same:
 
 
-# %%
-def only_possible(model, some):
-    """Return the share of commands that are right if their home's commands alone are possible."""
-    possible = home.possible(home.for_commands(some))
-    return sum(write_only(model, x.said, possible) == x.means for x in some) / len(some)
-
-
-def measured(way):
-    """Return the share of each list that is right."""
-    return {name: way(model, commands[name][:12]) for name in home_commands.LISTS}
+# %% tags=["hide-input"]
+def measured():
+    """Return the share of eight commands of each list that constrained decoding has right."""
+    found = {}
+    for name in home_commands.LISTS:
+        eight = commands[name][:8]
+        possible = home.possible(home.for_commands(eight))
+        found[name] = sum(smollm2.exactly(model, [*map(pair, eight)], possible)) / 8
+    return found
 
 
 # %% tags=["training"]
-rows = {"your assistant": measured(right), "yours, constrained": measured(only_possible)}
+rows = {"your assistant": measured()}
 with switched_off(trained):
-    rows["untrained, constrained"] = measured(only_possible)
+    rows["untrained, constrained"] = measured()
 print(*pictures.table(kept, rows), sep="\n")
 
 # %% [markdown]
-# WORTH
+# Under the same constraint, the untrained model has few right: the constraint brings the names, and training what is to be done with them. Thirty lines of Python keep up, and are ahead for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -418,10 +421,10 @@ print(*pictures.table(kept, rows), sep="\n")
 guess = None  # "nothing", "the opposite" or "what was said"
 
 # %% tags=["training"]
-orders = [x for x in commands["learning"] if x.said.startswith(("turn", "open", "close"))][:20]
+orders = [x for x in commands["learning"] if x.said.startswith(("turn", "open", "close"))][:10]
 forbidden = [x._replace(said=f"don't {x.said}") for x in orders]
 done = right(model, forbidden)
-print(f"carried out: {right(model, orders):.0%} of what is said, {done:.0%} of what is forbidden")
+print(f"carried out: {done:.0%} of what is forbidden")
 reveal(guess, "what was said" if done > 0.5 else "mixed")
 
 # %% tags=["training"]
@@ -433,7 +436,7 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# DONT
+# Most of what is forbidden is carried out: the lamp is off, the door unlocked, and the toothbrush has silenced the radio. A check of the form lets each through. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
 #
 # ## Take it home in one file
 #
@@ -449,11 +452,10 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of four bits a weight, 98 MB: 32 weights share a smallest one and a step, and each is a number of steps from 0 to 15. Your assistant should be as small. Three ways:
+# The model came as a file of four bits a weight, 98 MB: 32 weights share a smallest one and a step, and each is a number of steps from 0 to 15. Your assistant should be as small. Two ways:
 #
 # 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
-# 2. **Round the change alone**, and add it to the old weights: two files.
-# 3. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
+# 2. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
 #
 # The first is tried twice: on these weights, and **off the grid**, on weights as they may have been before they were rounded, anywhere within half a step.
 
@@ -464,8 +466,6 @@ within = torch.Generator().manual_seed(SEED)
 ways = {
     "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
     "the same, off the grid": lambda w, a, b: as_q4_1(merged(unrounded(w, within), a, b, 16)),
-    "round the change": lambda w, a, b: w + as_q4_1(merged(0 * w, a, b, 16)),
-    "merge nothing": lambda w, a, b: merged(w, a.half().float(), b.half().float(), 16),
 }
 
 # %% tags=["once", "hide-input"]
@@ -484,10 +484,10 @@ for name, way in ways.items():
     for layer, (weight, a, b) in zip(layers, parts):
         layer.b.detach().zero_()  # the change is in the weight now
         layer.linear.weight = nn.Parameter(way(weight, a, b), requires_grad=False)
-    print(f"{name:24}{right(model, commands['known'][:20]):.0%}")
+    print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# MERGE
+# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, some cross a border, and most commands survive. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the second way.
 
 # %% [markdown]
 # ## Break it

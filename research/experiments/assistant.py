@@ -129,23 +129,6 @@ def shares(model: SmolLM2, seed: int) -> dict[str, float]:
     return {name: sum(exactly(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
 
 
-@torch.no_grad()
-def constrained_exactly(model: SmolLM2, some: Sequence[Command]) -> list[bool]:
-    """Say of each command whether `assistant.constrained` would write it, in a pass each."""
-    possible, found = home.possible(home.for_commands(some)), []
-    allowed = [[*model.tokenizer.encode(text).ids, smollm2.STOP] for text in possible]
-    for pair in pairs(some):
-        tokens, asked, _ = conversations(model.tokenizer, [pair])
-        wanted, scores = tokens[0, asked:].tolist(), model(tokens)[0, asked - 1 : -1]
-        found.append(
-            all(
-                token == max({x[i] for x in allowed if x[:i] == wanted[:i]}, key=row.__getitem__)
-                for i, (token, row) in enumerate(zip(wanted, scores.tolist(), strict=True))
-            )
-        )
-    return found
-
-
 def mended(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
     """Count what is refused of commands for a home, and is right by each way to mend it."""
     there, counts = home.for_commands(some), Counter()
@@ -277,7 +260,8 @@ def measured(model: SmolLM2, seed: int) -> dict[str, Any]:
     return {
         "shares": shares(model, seed),
         "constrained": {
-            name: sum(constrained_exactly(model, some)) / HELD_OUT
+            name: sum(exactly(model, pairs(some), home.possible(home.for_commands(some))))
+            / HELD_OUT
             for name, some in lists(seed).items()
         },
         "mended": mended(model, lists(seed)["new rooms"]),
