@@ -340,7 +340,7 @@ pictures.house(tell(model, there, (seen or some)[0].said, tries=2), there)
 #
 # ## Write only what the home can do
 #
-# A refusal costs a second answer. Better is a model that *cannot* write a wrong name. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
+# A refusal costs a second answer. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
 #
 # Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
 
@@ -386,10 +386,11 @@ training.expect(claim, right_of["constrained"] >= right_of["second try"], right_
 
 # %% [markdown]
 # A second try mends three of seven, and costs a second answer. Your constraint knows the same names, and mends all seven in the first. Most mistakes here are one blank, which a line of Python strips. The nearest name is right each time, too, but a refused answer has been paid for.
-#
+
+# %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps, at the best of three rates. These are stored, over three seeds. Below them your assistant with your constraint, on eight commands of each list, and the model before any training with the same:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Stored, over three seeds; below them, on eight commands of each list, your assistant with your constraint, and the untrained model with the same:
 
 
 # %% tags=["hide-input"]
@@ -410,7 +411,7 @@ with switched_off(trained):
 print(*pictures.table(kept, rows), sep="\n")
 
 # %% [markdown]
-# Under the same constraint, the untrained model has few right: the constraint brings the names, and training what is to be done with them. Thirty lines of Python keep up, and are ahead for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
+# Under the same constraint, the untrained model has few right: training brings most. Thirty lines of Python keep up, and are ahead for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -436,7 +437,7 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# Most of what is forbidden is carried out: the lamp is off, the door unlocked, and the toothbrush has silenced the radio. A check of the form lets each through. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
+# Most of what is forbidden is carried out: the lamp is off, the door unlocked, the radio silent. A check of the form lets each through. A model that may only write commands *must* write one, toothbrush or not: one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
 #
 # ## Take it home in one file
 #
@@ -487,9 +488,8 @@ for name, way in ways.items():
     print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, some cross a border, and most commands survive. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the second way.
-
-# %% [markdown]
+# The first leaves nothing. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, some cross a border, and most commands survive. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the second way.
+#
 # ## Break it
 #
 # Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?
