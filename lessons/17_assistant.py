@@ -437,7 +437,7 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# Most of what is forbidden is carried out: the lamp is off, the door unlocked, the radio silent. A check of the form lets each through. A model that may only write commands *must* write one, toothbrush or not: one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
+# Most of what is forbidden is carried out: the lamp is off, the door unlocked, the radio silent. A check of the form lets each through. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
 #
 # ## Take it home in one file
 #
