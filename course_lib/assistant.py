@@ -1,6 +1,7 @@
 """An assistant: what it learns of a conversation, how, and what it may write (lesson 17)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -130,6 +131,20 @@ def adapt(
         if name in names:
             setattr(parent, name, layer(linear))
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+@contextmanager
+def switched_off(adapter: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Within it, what `adapt` returned is zero: the model is as it was before any training."""
+    learned = [parameter.detach().clone() for parameter in adapter]
+    with torch.no_grad():
+        for parameter in adapter:
+            parameter.zero_()
+        try:
+            yield
+        finally:
+            for parameter, value in zip(adapter, learned, strict=True):
+                parameter.copy_(value)
 
 
 def merge_all(model: nn.Module, alpha: float) -> None:

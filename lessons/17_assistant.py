@@ -174,7 +174,8 @@ print(f"trained: {count:,} of {whole:,} parameters")
 # %%
 kept = results.load("assistant")["figures"]
 print(f"counted: everything {16 * whole / 1e6:,.0f} MB, LoRA {(4 * whole + 16 * count) / 1e6:,.0f}")
-print("measured, a whole process:", {way: round(mb) for way, mb in kept["memory"].items()})
+measured = [f"{way} {megabytes:,.0f}" for way, megabytes in kept["memory"].items()]
+print(f"measured, a whole process, MB: {', '.join(measured)}")
 
 # %% [markdown]
 # The last block, trained whole, needs as little: freezing saves the memory. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
@@ -247,12 +248,8 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# It gets the action right, and trips over names. Often it is one space: in a sentence ` attic` is one token, and the model copies its space; in our JSON, after a quotation mark, the word is cut into other tokens. The first repair is a line of Python that strips names: of the four wrong ones above it mends two. The home refuses the rest:
-
-# %% tags=["training"]
-now = tell(model, now, "turn on the lamp in the attic", tries=3)
-
-# %% [markdown]
+# It gets the action right, and trips over names. Often it is one space: in a sentence ` attic` is one token, and the model copies its space; in our JSON, after a quotation mark, the word is cut into other tokens.
+#
 # ## What did it forget?
 #
 # Ask it something that has nothing to do with a home. **What does it answer to "What is the capital of Norway?": a word, a sentence, or a command?**
@@ -263,13 +260,26 @@ guess = None  # "word", "sentence" or "command"
 # %% tags=["training"]
 capital = "What is the capital of Norway?"
 answer = write(model, capital)
+print(answer)
 reveal(guess, "command" if "{" in answer else "sentence" if " " in answer else "word")
-begun = "".join(model.write(turns(capital, None) + "The capital of Norway is", 5))
-print(answer, "The capital of Norway is" + begun, sep="\n")
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# A command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), it goes on as before. The *form* is lost: mild **catastrophic forgetting**.
+# A command. Is Oslo forgotten? We write the first words of the answer (**prefilling**), here five of its seven tokens, and let the model go on: for 15 capitals, and for the model as it was, with $A$ and $B$ **switched off**.
+
+# %% tags=["training"]
+from course_lib.assistant import switched_off
+from course_lib.data.questions import beginning, questions
+from course_lib.pretrained.rollouts import share_right
+
+capitals = [(x, word) for x, word in questions()[39:] if "capital" in x]
+with switched_off(trained):
+    before = share_right(model, capitals, beginning)
+now_begun = share_right(model, capitals, beginning)
+print(f"right, begun for it: {before:.0%} before any training, {now_begun:.0%} now")
+
+# %% [markdown]
+# It knows as many as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
 #
 # ## Teach it to try again, and to remember
 #
@@ -281,8 +291,6 @@ answer, refusal = home.mistaken(command, random.Random(SEED))
 print(turns(refusal, None, [(command.said, answer)]) + command.means)
 
 # %%
-from course_lib.data.questions import questions
-
 own = [(turns(asked, None), told) for (asked, _), told in zip(questions(), kept["own answers"])]
 
 
@@ -300,21 +308,39 @@ batches = mixed_batches(commands["learning"], random.Random(SEED))
 history = training.train(model, batches, loss, steps=60, learning_rate=0.002, seconds=145)
 
 # %% tags=["training"]
-first = now
-now = tell(model, now, "turn on the lamp in the attic", tries=3)
-now = tell(model, now, "play some music on the radio in the living room", tries=3)
 answer = write(model, capital)
 print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
-pictures.house(now, first)
 
 # %% [markdown]
-# It answers again. The attic's lamp stays off: a second try is a command now, with the same wrong name. To take *attic* from the refusal, it would have to cut it into other tokens again. The loop in `tell` is an **agent** all the same: the model writes, a program acts, what that says is the next turn.
+# It answers again. And a refusal is read: it lists what there is, each name in quotation marks, cut into the tokens that the answer needs. Eight commands with new rooms, for a home that has their devices, and one that the second try mends:
+
+
+# %%
+def again(model, said, answer, there):
+    """Return what is written after a refusal of this answer, or the answer if it is none."""
+    try:
+        obey(there, answer)
+    except Refused as refusal:
+        return write(model, str(refusal), [(said, answer)])
+    return answer
+
+
+# %% tags=["training"]
+some = commands["new rooms"][:8]
+there = home.for_commands(some)
+once = [write(model, x.said) for x in some]
+twice = [again(model, x.said, text, there) for x, text in zip(some, once)]
+mended = [x for x, first, second in zip(some, once, twice) if first != x.means == second]
+seen = [x for x in mended if obey(there, x.means) != there]
+pictures.house(tell(model, there, (seen or some)[0].said, tries=2), there)
 
 # %% [markdown]
+# The loop in `tell` is an **agent**: the model writes, a program acts, what that says is the next turn.
+#
 # ## Write only what the home can do
 #
-# A refusal costs a second answer. Better is a model that *cannot* write a wrong name. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
+# A refusal costs a second answer. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
 #
 # Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
 
@@ -337,48 +363,57 @@ def write_only(model, said, possible):
     return tokenizer.decode(constrained(model.scoring(), asked, allowed)[:-1])
 
 
+# %% tags=["training"]
+first = now
+now = obey(now, write_only(model, "turn on the lamp in the attic", home.possible(now)))
+pictures.house(now, first)
+
 # %% [markdown]
-# Twelve commands with new rooms, for a home that has their devices, and three ways to mend what is refused: a second try; the baseline, which takes the device that is **spelled most alike**; and yours, where nothing is refused.
-
-
-# %%
-def mended(model, x, there):
-    """Return a command as it is written, and as each way mends it."""
-    found = {"as written": write(model, x.said)}
-    found["second try"] = found["nearest name"] = found["as written"]
-    try:
-        obey(there, found["as written"])
-    except Refused as refusal:
-        found["second try"] = write(model, str(refusal), [(x.said, found["as written"])])
-        found["nearest name"] = home.with_nearest(there, found["as written"])
-    return found | {"constrained": write_only(model, x.said, home.possible(there))}
-
+# The attic's lamp goes on. The eight commands again, and four ways to mend a wrong name: a second try; a line of Python that **strips** blanks; taking the device that is **spelled most alike**; and yours, where nothing is refused.
 
 # %% tags=["training"]
-some = commands["new rooms"][:12]
-there = home.at_first(json.loads(x.means)["target"] for x in some)
-found = [mended(model, x, there) for x in some]
-counts = {way: sum(y[way] == x.means for x, y in zip(some, found)) for way in found[0]}
-print("right of 12:", counts)
-claim = "constrained decoding has as many commands right as there are without it, or more"
-training.expect(claim, counts["constrained"] >= counts["as written"], counts, model)
+ways = {
+    "as written": once,
+    "second try": twice,
+    "names stripped": [text.replace('" ', '"') for text in once],
+    "nearest name": [home.with_nearest(there, text) for text in once],
+    "constrained": [write_only(model, x.said, home.possible(there)) for x in some],
+}
+right_of = {way: sum(y == x.means for x, y in zip(some, texts)) for way, texts in ways.items()}
+print("right of 8:", right_of)
+claim = "constrained decoding has as many commands right as a second try, or more"
+training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# Yours cannot be refused: whatever the model prefers, a command of this home comes out. Taking the nearest name afterwards mends fewer: a misspelled name may be nearest to another device, and what is refused has cost its tokens. A second try mends one.
+# A second try mends three of seven, and costs a second answer. Your constraint knows the same names, and mends all seven in the first. Most mistakes here are one blank, which a line of Python strips. The nearest name is right each time, too, but a refused answer has been paid for.
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, in as many commands, by somebody who knew the task. **The last block, trained whole**, for as many steps, 120, at the best of three rates; LoRA had one rate. Over three seeds, where LoRA had a general question in each batch from the first step on:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Stored, over three seeds; below them, on eight commands of each list, your assistant with your constraint, and the untrained model with the same:
 
-# %%
-pictures.shares(
-    kept, "Counting is ahead of LoRA but for new wordings; one block alone hardly copies a new name"
-)
+
+# %% tags=["hide-input"]
+def measured():
+    """Return the share of eight commands of each list that constrained decoding has right."""
+    found = {}
+    for name in home_commands.LISTS:
+        eight = commands[name][:8]
+        possible = home.possible(home.for_commands(eight))
+        found[name] = sum(smollm2.exactly(model, [*map(pair, eight)], possible)) / 8
+    return found
+
+
+# %% tags=["training"]
+rows = {"your assistant": measured()}
+with switched_off(trained):
+    rows["untrained, constrained"] = measured()
+print(*pictures.table(kept, rows), sep="\n")
 
 # %% [markdown]
-# Thirty lines of Python are behind for new wordings alone. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
-#
+# Under the same constraint, the untrained model has few right: training brings most. Thirty lines of Python keep up, and are ahead for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
+
+# %% [markdown]
 # ## What it does not hear
 #
 # No example said *don't*. **What does your assistant do with "don't turn on the lamp": nothing, the opposite, or what was said?**
@@ -387,21 +422,23 @@ pictures.shares(
 guess = None  # "nothing", "the opposite" or "what was said"
 
 # %% tags=["training"]
-orders = [x for x in commands["learning"] if x.said.startswith(("turn", "open", "close"))][:20]
+orders = [x for x in commands["learning"] if x.said.startswith(("turn", "open", "close"))][:10]
 forbidden = [x._replace(said=f"don't {x.said}") for x in orders]
 done = right(model, forbidden)
-print(f"carried out: {right(model, orders):.0%} of what is said, {done:.0%} of what is forbidden")
+print(f"carried out: {done:.0%} of what is forbidden")
 reveal(guess, "what was said" if done > 0.5 else "mixed")
 
 # %% tags=["training"]
-now = tell(model, now, "don't turn on the nursery lamp")
-print(write_only(model, "open the toothbrush", home.possible(now)))
+first = now
+for said in ("don't turn off the attic lamp", "don't unlock the hall door", "open the toothbrush"):
+    command = write_only(model, said, home.possible(now))
+    print(f"{said:32}{command}")
+    now = obey(now, command)
 pictures.house(now, first)
 
 # %% [markdown]
-# Nearly all that is forbidden is carried out. Here, for once, the opposite is written: the nursery's lamp is to go *off*, which it was, so nothing changes. A check of the form lets either through. And a model that may only write commands *must* write one, toothbrush or not; one of the allowed texts has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
-
-# %% [markdown]
+# Most of what is forbidden is carried out: the lamp is off, the door unlocked, the radio silent. A check of the form lets each through. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
+#
 # ## Take it home in one file
 #
 # Training is over, and the extra branch through $A$ and $B$ costs time in each pass. It need not: both branches are linear, so they can be added into one matrix.
@@ -416,46 +453,30 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of four bits a weight, 98 MB: 32 weights share a smallest one and a step, and each is a number of steps from 0 to 15. Your assistant should be as small. Three ways:
+# The model came as a file of four bits a weight, 98 MB: 32 weights share a smallest one and a step, and each is a number of steps from 0 to 15. Your assistant should be as small. Two ways:
 #
 # 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
-# 2. **Round the change alone**, and add it to the old weights: two files.
-# 3. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
+# 2. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
 #
-# **Which share of the commands of the known kind is right after the first?**
+# The first is tried twice: on these weights, and **off the grid**, on weights as they may have been before they were rounded, anywhere within half a step.
 
-# %%
-guess = None  # percent
+# %% tags=["hide-input"]
+from course_lib.pretrained.quantised import as_q4_1, unrounded
 
-# %%
-from course_lib.pretrained.quantised import as_q4_1
-
+within = torch.Generator().manual_seed(SEED)
 ways = {
     "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
-    "round the change": lambda w, a, b: w + as_q4_1(merged(0 * w, a, b, 16)),
-    "merge nothing": lambda w, a, b: merged(w, a.half().float(), b.half().float(), 16),
+    "the same, off the grid": lambda w, a, b: as_q4_1(merged(unrounded(w, within), a, b, 16)),
 }
 
 # %% tags=["once", "hide-input"]
 from course_lib.pretrained.quantised import step
 
-trained = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
-pairs = [(x.linear.weight, merged(x.linear.weight, x.a, x.b, 16)) for x in trained]
+layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
+pairs = [(x.linear.weight, merged(x.linear.weight, x.a, x.b, 16)) for x in layers]
 small = torch.cat([((new - old).abs() < step(old) / 2).flatten() for old, new in pairs])
 print(f"{small.float().mean():.1%} of the changes are smaller than half a step")
 del pairs, small
-
-# %% tags=["hide-input"]
-from course_lib.pretrained.quantised import step, unrounded
-
-frozen = model.blocks[-1].feed_forward.sublayer.w_2.linear.weight
-seeded = torch.Generator().manual_seed(SEED)
-tiny = torch.randn(576, 8, generator=seeded) @ torch.randn(8, 1536, generator=seeded)
-tiny *= 0.16 * step(frozen).mean() / tiny.std()
-print(f"a random change: {(tiny.abs() < step(frozen) / 2).float().mean():.1%} below half a step")
-for where, grid in (("on the grid", frozen), ("off the grid", unrounded(frozen, seeded))):
-    kept_of_it = (as_q4_1(grid + tiny) - as_q4_1(grid)) * tiny
-    print(f"{where:14}{kept_of_it.sum() / tiny.square().sum():.0%} of it is left by rounding")
 
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
@@ -464,14 +485,11 @@ for name, way in ways.items():
     for layer, (weight, a, b) in zip(layers, parts):
         layer.b.detach().zero_()  # the change is in the weight now
         layer.linear.weight = nn.Parameter(way(weight, a, b), requires_grad=False)
-    ways[name] = right(model, commands["known"][:20])
-    print(f"{name:20}{ways[name]:.0%}")
-reveal(guess, round(100 * ways["merge, then round"]))
+    print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing, and not because rank 8 is too small for four bits. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, a random change as small is kept: some weights cross a border, and on average all of it stays, under noise. Whether commands survive that is not tested. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the third way.
-
-# %% [markdown]
+# The first leaves nothing. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, some cross a border, and most commands survive. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the second way.
+#
 # ## Break it
 #
 # Leave the refusals out of `mixed_batches`, and train again. Does a second try still help?

@@ -50,18 +50,26 @@ def at_first(devices: Iterable[str]) -> Home:
     return {device: FIRST[kind_of(device)] for device in devices}
 
 
+def for_commands(commands: Iterable[Command]) -> Home:
+    """Return the home that has the devices of these commands."""
+    return at_first(sorted({json.loads(x.means)["target"] for x in commands}))
+
+
 def obey(home: Home, text: str) -> Home:
-    """Return what the home is after a command, a line of JSON. Raises Refused."""
+    """Return what the home is after a command, a line of JSON. Raises Refused.
+
+    A refusal says what there is, each name as it has to be written.
+    """
     try:
         wanted = json.loads(text)
         action, target = str(wanted["action"]), str(wanted["target"])
     except (ValueError, KeyError, TypeError):
         raise Refused("This is no command.") from None
     if action not in AFTER:
-        raise Refused(f'No "{action}" here, but: {", ".join(AFTER)}.')
+        raise Refused(f'No "{action}" here, but: {", ".join(map(json.dumps, AFTER))}.')
     fitting = [device for device in home if kind_of(device) == action.partition(".")[0]]
     if target not in fitting:
-        raise Refused(f'No "{target}" here, but: {", ".join(fitting or home)}.')
+        raise Refused(f'No "{target}" here, but: {", ".join(map(json.dumps, fitting or home))}.')
     after = "{value} %" if action == "light.turn_on" and "value" in wanted else AFTER[action]
     if "{value}" in after and "value" not in wanted:
         raise Refused(f'There is no value for the "{target}".')

@@ -52,6 +52,11 @@ def questions() -> list[tuple[str, str]]:
     return [kind[i] for i in range(max(map(len, kinds))) for kind in kinds if i < len(kind)]
 
 
+def beginning(question: str) -> str:
+    """Return the first words of the answer to a question for a capital or an opposite."""
+    return f"{question.removesuffix('?').replace('What is t', 'T')} is"
+
+
 def is_right(answer: str, word: str) -> bool:
     """Return True if an answer names the right word, or its number."""
     said = answer.casefold()

@@ -1,4 +1,4 @@
-"""What SmolLM2 answers: draws, what they are worth, and their states (lesson 18)."""
+"""What SmolLM2 answers: draws, what they are worth, and their states (lessons 17 and 18)."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from course_lib.data.questions import is_right
 from course_lib.data.verifiable import Question
 from course_lib.pretrained.smollm2 import SmolLM2, conversations, turns
 
@@ -58,6 +59,19 @@ def log_probs(
 
     groups = zip(prompts.split(GROUP), drawn.split(GROUP), strict=True)
     return torch.cat([checkpoint(looked_up, *group, use_reentrant=False) for group in groups])
+
+
+def share_right(
+    model: SmolLM2, asked: Sequence[tuple[str, str]], begin: Callable[[str], str] = lambda _: ""
+) -> float:
+    """Return the share of questions that are answered with their right word.
+
+    `begin` gives the first words of the answer to a question, which are written for the model.
+    """
+    prompts = (turns(question, system=None) + begin(question) for question, _ in asked)
+    told = ("".join(model.write(prompt, max_new_tokens=25)) for prompt in prompts)
+    right = [is_right(text, word) for text, (_, word) in zip(told, asked, strict=True)]
+    return sum(right) / len(right)
 
 
 def rewarded(

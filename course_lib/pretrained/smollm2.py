@@ -284,20 +284,36 @@ def conversations(
 
 
 @torch.no_grad()
-def exactly(model: SmolLM2, pairs: Sequence[tuple[str, str]], rows: int = 10) -> list[bool]:
+def exactly(
+    model: SmolLM2,
+    pairs: Sequence[tuple[str, str]],
+    possible: Sequence[str] | None = None,
+    rows: int = 10,
+) -> list[bool]:
     """Say of each prompt and answer whether the model, by its likeliest tokens, writes just that.
 
     Nothing is written: each token of the answer, and its end, has to be the likeliest one after
-    the tokens before it. So many `rows` are read at a time.
+    the tokens before it; with `possible` answers, the likeliest of those that can still become
+    one. So many `rows` are read at a time.
     """
+    allowed = [[*tokens.ids, STOP] for tokens in model.tokenizer.encode_batch(possible or [])]
     found = []
     for i in range(0, len(pairs), rows):
         tokens, asked, lengths = conversations(model.tokenizer, pairs[i : i + rows])
         targets = answer_targets(tokens, asked, lengths)
         wanted = targets >= 0
         right = torch.ones_like(wanted)
-        likeliest = model.scores(model.states(tokens)[wanted]).argmax(-1)
-        right[wanted] = likeliest == targets[wanted]
+        scores = model.scores(model.states(tokens)[wanted])
+        if allowed:
+            answers = [row[row >= 0].tolist() for row in targets]
+            following = [
+                sorted({x[n] for x in allowed if x[:n] == answer[:n]})
+                for answer in answers
+                for n in range(len(answer))
+            ]
+            for row, some in zip(scores, following, strict=True):
+                row[some] += row.max() - row.min() + 1  # ahead of all others
+        right[wanted] = scores.argmax(-1) == targets[wanted]
         found += right.all(-1).tolist()
     return found
 

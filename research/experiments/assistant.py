@@ -23,9 +23,10 @@ from torch import Tensor
 from course_lib.assistant import LowRankLinear, adapt, answer_targets
 from course_lib.data import home, home_commands
 from course_lib.data.home_commands import Command
-from course_lib.data.questions import is_right, questions
+from course_lib.data.questions import beginning, questions
 from course_lib.instruments import results, training
 from course_lib.pretrained import smollm2
+from course_lib.pretrained.rollouts import share_right
 from course_lib.pretrained.smollm2 import SmolLM2, conversations, exactly, turns
 from course_lib.pretraining import masked_loss
 
@@ -123,36 +124,14 @@ def lists(seed: int) -> dict[str, list[Command]]:
     return {name: commands(seed)[name] for name in home_commands.LISTS}
 
 
-def home_of(some: Sequence[Command]) -> home.Home:
-    """Return the home that has the devices of these commands."""
-    return home.at_first(sorted({json.loads(x.means)["target"] for x in some}))
-
-
 def shares(model: SmolLM2, seed: int) -> dict[str, float]:
     """Return the share of each held-out list that is right."""
     return {name: sum(exactly(model, pairs(some))) / HELD_OUT for name, some in lists(seed).items()}
 
 
-@torch.no_grad()
-def constrained_exactly(model: SmolLM2, some: Sequence[Command]) -> list[bool]:
-    """Say of each command whether `assistant.constrained` would write it, in a pass each."""
-    possible, found = home.possible(home_of(some)), []
-    allowed = [[*model.tokenizer.encode(text).ids, smollm2.STOP] for text in possible]
-    for pair in pairs(some):
-        tokens, asked, _ = conversations(model.tokenizer, [pair])
-        wanted, scores = tokens[0, asked:].tolist(), model(tokens)[0, asked - 1 : -1]
-        found.append(
-            all(
-                token == max({x[i] for x in allowed if x[:i] == wanted[:i]}, key=row.__getitem__)
-                for i, (token, row) in enumerate(zip(wanted, scores.tolist(), strict=True))
-            )
-        )
-    return found
-
-
 def mended(model: SmolLM2, some: Sequence[Command]) -> dict[str, int]:
     """Count what is refused of commands for a home, and is right by each way to mend it."""
-    there, counts = home_of(some), Counter()
+    there, counts = home.for_commands(some), Counter()
     for x, is_right_at_once in zip(some, exactly(model, pairs(some)), strict=True):
         answer = x.means if is_right_at_once else "".join(model.write(prompt(x.said), LONGEST))
         again = {"as written": answer, "nearest name": answer, "second try": answer}
@@ -177,14 +156,7 @@ def answers(model: SmolLM2, some: Sequence[str], longest: int = 25) -> list[str]
 
 ASKED = questions()
 LEARNED, TESTED = ASKED[:39], ASKED[39:]  # of general questions
-
-
-def right_answers(model: SmolLM2) -> float:
-    """Return the share of general questions whose answers have the right word."""
-    told = answers(model, [question for question, _ in TESTED])
-    return sum(is_right(text, word) for text, (_, word) in zip(told, TESTED, strict=True)) / len(
-        TESTED
-    )
+FORMED = [(x, word) for x, word in TESTED if re.match("What is the (capital|opposite) of", x)]
 
 
 @torch.no_grad()
@@ -260,7 +232,7 @@ def by_program(seed: int) -> dict[str, float]:
     """Return the shares that counting has right, where the home mends names by their spelling."""
     answer, found = counted(commands(seed)["learning"][:SEEN]), {}
     for name, some in lists(seed).items():
-        there = home_of(some)
+        there = home.for_commands(some)
         told = (answer(x.said) for x in some)
         told = [
             x if json.loads(x)["target"] in there else home.with_nearest(there, x) for x in told
@@ -288,7 +260,8 @@ def measured(model: SmolLM2, seed: int) -> dict[str, Any]:
     return {
         "shares": shares(model, seed),
         "constrained": {
-            name: sum(constrained_exactly(model, some)) / HELD_OUT
+            name: sum(exactly(model, pairs(some), home.possible(home.for_commands(some))))
+            / HELD_OUT
             for name, some in lists(seed).items()
         },
         "mended": mended(model, lists(seed)["new rooms"]),
@@ -302,11 +275,11 @@ def by_lora(seed: int) -> dict[str, Any]:
     start = time.process_time()
     train(model, batches(learning, seed), HALF, RATE, seed)
     first = {"cpu_seconds": round(time.process_time() - start, 1)}
-    first |= measured(model, seed) | {"begun": begun(model)}
+    first |= measured(model, seed) | {"begun": share_right(model, FORMED, beginning)}
     start = time.process_time()
     train(model, mixed(learning, seed), HALF, RATE, seed)
     second = {"cpu_seconds": round(time.process_time() - start, 1)}
-    second |= measured(model, seed) | {"right": right_answers(model)}
+    second |= measured(model, seed) | {"right": share_right(model, TESTED)}
     return {"commands alone": first, "mixed": second}
 
 
@@ -315,16 +288,6 @@ def by_last_block(rate: float, seed: int) -> dict[str, float]:
     model = with_last_block(copy.deepcopy(base()))
     train(model, batches(commands(seed)["learning"], seed), 2 * HALF, rate, seed)
     return shares(model, seed)
-
-
-def begun(model: SmolLM2) -> float:
-    """Return the share of right words where the answer is begun for the model."""
-    right = []
-    for question, word in TESTED:
-        if form := re.fullmatch(r"What is the (capital|opposite) of (.+)\?", question):
-            start = f"The {form[1]} of {form[2]} is"
-            right.append(is_right("".join(model.write(prompt(question) + start, 8)), word))
-    return sum(right) / len(right)
 
 
 # --- memory
@@ -357,8 +320,8 @@ def measure() -> dict[str, Any]:
     figures = {
         "settings": SETTINGS,
         "own answers": [answer for _, answer in own_answers()],
-        "right before": once("before", lambda: right_answers(base())),
-        "begun before": once("begun", lambda: begun(base())),
+        "right before": once("before", lambda: share_right(base(), TESTED)),
+        "begun before": once("begun", lambda: share_right(base(), FORMED, beginning)),
         "LoRA": [once(f"LoRA {seed}", partial(by_lora, seed)) for seed in SEEDS],
         "baselines": {
             name: [once(f"{name} {seed}", partial(way, seed)) for seed in SEEDS]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.assistant import LowRankLinear, adapt, merge_all
+from course_lib.assistant import LowRankLinear, adapt, merge_all, switched_off
 from course_lib.multi_head import MultiHeadAttention
 
 
@@ -29,6 +29,19 @@ def test_merged_layers_are_linear_and_do_the_same():
     merge_all(model, alpha=6.0)
     assert type(layer.get_submodule("w_q")) is nn.Linear
     torch.testing.assert_close(layer(x, x, x), before)
+
+
+def test_a_model_whose_adapter_is_switched_off_is_as_it_was_and_then_as_it_has_become():
+    model, trained = adapted()
+    layer, x = model[0], torch.randn(5, 8)
+    before = layer(x, x, x)
+    for parameter in trained:
+        nn.init.normal_(parameter)
+    after = layer(x, x, x)
+    assert not torch.allclose(after, before)
+    with switched_off(trained):
+        torch.testing.assert_close(layer(x, x, x), before)
+    assert torch.equal(layer(x, x, x), after)
 
 
 def test_a_name_that_no_linear_layer_has_is_refused_and_nothing_is_frozen():

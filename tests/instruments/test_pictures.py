@@ -56,10 +56,10 @@ def test_low_rank_is_told_in_words(shown):
     assert "through A" in shown(tool_use.low_rank)[0]
 
 
-def test_shares_are_read_aloud_as_means_of_the_seeds(shown):
+def test_a_table_has_the_means_of_the_baselines_and_then_each_row_that_is_given():
     runs = [dict.fromkeys(LISTS, share) for share in (0.5, 1.0)]
-    tuned = [{"mixed": {"shares": run}} for run in runs]
-    baselines = dict.fromkeys(("in context", "counting", "last block"), runs)
-    said, _ = shown(lambda: tool_use.shares({"LoRA": tuned, "baselines": baselines}, "found"))
-    assert said.startswith("Percent right, means of 2 seeds. examples in the prompt: known 75, new")
-    assert said.endswith("LoRA: known 75, new rooms 75, new devices 75, new wordings 75.")
+    kept = {"baselines": dict.fromkeys(("in context", "counting", "last block"), runs)}
+    first, *rows = tool_use.table(kept, {"yours": dict.fromkeys(LISTS, 0.25)})
+    assert first.split("  ")[0] == "right"
+    assert [row.split("  ")[0] for row in rows][-2:] == ["last block", "yours"]
+    assert [row.split()[-4:] for row in rows] == [["75%"] * 4] * 3 + [["25%"] * 4]

@@ -6,6 +6,7 @@ from einops import rearrange
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn import functional as F
 
+from course_lib.assistant import constrained
 from course_lib.data import store
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.quantised import BYTES, as_q4_1, q4_1, q8_0, step, unrounded
@@ -142,6 +143,15 @@ def test_exactly_is_what_writing_would_say(model):
     said = "".join(model.write(prompt, 20))
     pairs = [(prompt, said), (prompt, said + " It is"), (prompt, said[:-1]), (prompt, "Paris")]
     assert smollm2.exactly(model, pairs) == [True, False, False, False]
+
+
+def test_exactly_among_possible_answers_is_what_constrained_writes(model):
+    prompt = smollm2.turns("What is the capital of France?", system=None)
+    possible = ["Lyon", "Paris is a town.", "Paris.", "Rome, or Paris."]
+    allowed = [[*model.tokenizer.encode(text).ids, smollm2.STOP] for text in possible]
+    written = constrained(model.scoring(), model.tokenizer.encode(prompt).ids, allowed)
+    found = smollm2.exactly(model, [(prompt, text) for text in possible], possible)
+    assert found == [answer == written for answer in allowed]
 
 
 def test_a_block_of_ones_own_stands_in_the_stack(model):

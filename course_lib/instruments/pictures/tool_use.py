@@ -1,6 +1,6 @@
 """Lesson 17's pictures: which tokens are targets, a change of low rank, a home and its devices."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -157,31 +157,20 @@ def house(home: Home, before: Home | None = None) -> None:
     plots.show(figure, f"A home with {len(home)} devices: {said}.{news}")
 
 
-def shares(figures: Mapping[str, Any], title: str) -> None:
-    """Show what of each held-out list baselines and LoRA have right, a dot a seed.
+def table(figures: Mapping[str, Any], rows: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Yield the shares of each held-out list that are right: baselines, then the given rows.
 
-    `figures` are those of research/results/assistant.json.
+    `figures` are those of research/results/assistant.json; of them the mean of the seeds is shown.
     """
-    ways = {
-        "examples in the prompt": figures["baselines"]["in context"],
-        "a program that counts": figures["baselines"]["counting"],
-        "last block": figures["baselines"]["last block"],
-        "LoRA": [run["mixed"]["shares"] for run in figures["LoRA"]],
+    names = {
+        "in context": "examples in the prompt",
+        "counting": "a program that counts",
+        "last block": "last block",
     }
-    figure, ax = plots.axes(title, "commands that are right, %", "", size=(7.4, 4.0))
-    high = 0.8 / len(ways)
-    for i, name in enumerate(LISTS):
-        for j, (way, runs) in enumerate(ways.items()):
-            y, colour = -i - high * (j - (len(ways) - 1) / 2), plots.COLOURS[j]
-            found = [100 * run[name] for run in runs]
-            label = None if i else way
-            ax.barh(y, mean(found), 0.9 * high, color=colour, alpha=0.5, label=label)
-            ax.plot(found, [y] * len(found), "o", color=colour, markersize=4, alpha=0.6)
-    ax.set_yticks([-i for i in range(len(LISTS))], LISTS)
-    ax.set_xlim(0, 103)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncol=2)
-    said = "; ".join(
-        f"{way}: " + ", ".join(f"{x} {100 * mean(run[x] for run in runs):.0f}" for x in LISTS)
-        for way, runs in ways.items()
-    )
-    plots.show(figure, f"Percent right, means of {len(figures['LoRA'])} seeds. {said}.")
+    means = {
+        shown: {x: mean(run[x] for run in figures["baselines"][name]) for x in LISTS}
+        for name, shown in names.items()
+    }
+    yield f"{'right':24}" + "".join(f"{x:>14}" for x in LISTS)
+    for way, row in (means | rows).items():
+        yield f"{way:24}" + "".join(f"{row[x]:14.0%}" for x in LISTS)
