@@ -1,4 +1,4 @@
-"""Lesson 15's pictures: a scan, the delta rule, recall by steps and by layers, a model of 2026."""
+"""Lesson 15's pictures: a scan, the delta rule, recall by steps and layers, models of 2026."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
@@ -132,3 +132,35 @@ def by_layers(arms: Arms) -> None:
     ax.set_yticks(range(len(names)), names)
     ax.set(xlim=(0, 104), ylim=(len(names) - 0.5, -0.5))
     plots.show(figure, f"Rewritten keys recalled, percent, a point a seed. {'; '.join(said)}.")
+
+
+def swaps(arms: Mapping[str, Mapping[str, Any]]) -> None:
+    """Show what each swap does to the loss, a point a seed, and to the cache, against 2017."""
+    old = arms["2017"]
+    gains = {
+        name: [before - after for before, after in zip(old["losses"], arm["losses"], strict=True)]
+        for name, arm in arms.items()
+        if name != "2017"
+    }
+    order = sorted(gains, key=lambda name: mean(gains[name]))
+    title = "What each swap saves, alone and together"
+    names = "nats a character", "numbers in the cache for 64 tokens"
+    figure, (left, right) = plots.panels(title, names, size=(8.2, 4))
+    said = []
+    for row, name in enumerate(order):
+        colour = ORANGE if name == "together" else BLUE
+        left.plot(gains[name], [row] * len(gains[name]), "o", color=colour, alpha=0.7)
+        kept = arms[name]["cached"]
+        right.barh(row, kept, color=colour if kept < old["cached"] else "0.8", height=0.6)
+        right.text(kept + 600, row, f"{kept:,}", va="center", size="small")
+        told = ", ".join(f"{gain:.2f}" for gain in gains[name])
+        said.append(f"{name}: {told}; {kept:,} in the cache")
+    left.axvline(0, color="0.6", linewidth=1)
+    left.set_yticks(range(len(order)), order)
+    right.set(yticks=[], xlim=(0, 1.2 * old["cached"]), xticks=[])
+    plots.show(
+        figure,
+        "By how much each swap lowers the held-out loss of the block of 2017, nats a character, a "
+        f"point a seed, and how many numbers the cache keeps ({old['cached']:,} in 2017). "
+        f"{'. '.join(reversed(said))}.",
+    )
