@@ -124,7 +124,7 @@ def _attend(
     q: Float[Tensor, "*batch heads n d_k"],
     k: Float[Tensor, "*batch groups n d_k"],
     v: Float[Tensor, "*batch groups n d_k"],
-    mask: Bool[Tensor, "..."],
+    mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "*batch heads n d_k"]:
     """Attend to `reach` tokens, with queries and keys normalised and turned if that is swapped."""
     n, d_k = q.shape[-2:]
@@ -132,7 +132,8 @@ def _attend(
         q, k = (own.rms_norm(x, torch.ones(d_k)) for x in (q, k))
     if "rotary" in swaps:
         q, k = (own.rotary(x, torch.arange(n)) for x in (q, k))
-    return own.attend(q, k, v, mask & window_mask(n, 2 * (reach - 1)))
+    near = window_mask(n, 2 * (reach - 1))
+    return own.attend(q, k, v, near if mask is None else mask & near)
 
 
 def cached(swaps: Collection[str]) -> int:
