@@ -37,6 +37,7 @@ CHOSEN_BY = 3  # the seed that chooses the rates
 BATCH, STEPS = 16, 400
 RATES = {adamw: (0.003, 0.01, 0.03), muon: (0.01, 0.02, 0.04)}
 ARMS = {"2017": (), **{name: (name,) for name in SWAPS}, "together": ALL}
+LEFT_OUT = {f"without {name}": tuple(x for x in ALL if x != name) for name in ALL}
 SETTINGS = {"batch": BATCH, "steps": STEPS, "n": N, "layers": LAYERS, "d_model": D_MODEL}
 once = partial(results.once, "ten_swaps", SETTINGS)  # what an ended run has measured is kept
 OWN = Components(mixture=Balanced)
@@ -45,9 +46,9 @@ OWN = Components(mixture=Balanced)
 def run(name: str, rate: float, seed: int) -> float:
     """Train an arm at a learning rate; return its held-out loss, in nats a character."""
     tokens, held_out, vocab = split()
-    optimizers = partial(muon if "Muon" in ARMS[name] else adamw, rate=rate)
+    optimizers = partial(muon if "Muon" in (ARMS | LEFT_OUT)[name] else adamw, rate=rate)
     sizes = {"layers": LAYERS, "d_model": D_MODEL, "heads": HEADS, "n": N, "batch": BATCH}
-    rung = Rung(name, **sizes, **swapped(ARMS[name], OWN), optimizers=optimizers)
+    rung = Rung(name, **sizes, **swapped((ARMS | LEFT_OUT)[name], OWN), optimizers=optimizers)
     predictor, _ = train(rung, tokens, len(vocab), by_steps(STEPS), seed)
     loss = round(mean_loss(predictor, held_out), 4)
     print(f"{name}, rate {rate}, seed {seed}: {loss}", flush=True)
@@ -58,7 +59,7 @@ def parameters(name: str) -> tuple[int, int]:
     """Return how many parameters an arm has, and how many of them a token uses."""
     _, _, vocab = split()
     sizes = (LAYERS, D_MODEL, HEADS, D_FF, N)
-    model = LanguageModel(len(vocab), *sizes, **swapped(ARMS[name], OWN))
+    model = LanguageModel(len(vocab), *sizes, **swapped((ARMS | LEFT_OUT)[name], OWN))
     experts = [layer.experts for layer in model.modules() if isinstance(layer, Balanced)]
     idle = [expert for row in experts for expert in row[CHOSEN:]]
     return count(model), count(model) - sum(map(count, idle))
@@ -87,13 +88,21 @@ def measure() -> dict[str, Any]:
             "by_rate": {str(rate): loss for rate, loss in by_rate.items()},
             "losses": losses,
         }
-    return {"settings": SETTINGS, "arms": arms}
+    without = {}
+    for name, swaps in LEFT_OUT.items():
+        rate = arms["together" if "Muon" in swaps else "pre-norm"]["rate"]
+        without[name] = [once(f"{name}, {x}", partial(run, name, rate, x)) for x in SEEDS[:2]]
+    return {"settings": SETTINGS, "arms": arms, "left_out": without}
 
 
 def table(figures: dict[str, Any]) -> list[str]:
     """Return a line for each arm."""
-    return [
+    lines = [
         f"{name:18}{arm['parameters']:9,} parameters, {arm['used']:7,} used, {arm['cached']:6,} "
         f"cached, rate {arm['rate']:<5} " + "  ".join(f"{loss:.3f}" for loss in arm["losses"])
         for name, arm in figures["arms"].items()
+    ]
+    return lines + [
+        f"{name:24}" + "  ".join(f"{loss:.3f}" for loss in losses)
+        for name, losses in figures["left_out"].items()
     ]
