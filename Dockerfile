@@ -5,7 +5,8 @@ RUN apt-get update -q && apt-get install -qy --no-install-recommends bubblewrap 
 RUN useradd --create-home --uid 1000 learner
 WORKDIR /srv/transformer-course
 COPY . .
-ENV COURSE_CACHE=/srv/transformer-course/.cache/data
+# learners cannot keep what Python compiles here
+ENV COURSE_CACHE=/srv/transformer-course/.cache/data UV_COMPILE_BYTECODE=1
 RUN pip install -q uv && make .venv/.learn
 RUN .venv/bin/python install.py -c constraints.txt -e ".[instructor]" jupyterhub
 RUN .venv/bin/course fetch && .venv/bin/python -c "from course_lib.pretrained import minilm, smollm2; minilm.load(), smollm2.load()"

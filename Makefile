@@ -56,6 +56,7 @@ bench: .venv/.test
 	@$(BIN)/python -m research.benchmarks.blocks
 	@$(BIN)/python -m research.benchmarks.generation
 	@$(BIN)/python -m research.benchmarks.translation
+	@$(BIN)/python -m research.benchmarks.classes
 	@$(BIN)/python -m research.benchmarks.efficient
 
 # lessons and explorations become notebooks, executed: all of them, or LESSON=02 or 04_trees

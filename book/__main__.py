@@ -18,7 +18,7 @@ from course_lib.files import course_map
 from course_lib.files.paths import ROOT
 
 PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "book"
-HIDDEN = "details.solution, details.wrong, .live, .headerlink, svg"  # from the search
+HIDDEN = "details.hide, details.solution, details.wrong, .live, .headerlink, svg"  # from the search
 
 
 def search_index(site: Path) -> None:

@@ -5,6 +5,8 @@ import random
 import re
 import types
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import torch
 from nbformat import NotebookNode
@@ -46,6 +48,16 @@ EXAMPLE = """def softmax(scores, mask=None):
 """
 
 
+class Wrong(NamedTuple):
+    """A wrong answer to an exercise: what it is, under which name, and what `check` finds."""
+
+    mistake: Mistake
+    helpers: list[str]
+    source: str
+    name: str
+    verdict: Verdict
+
+
 def below_the_stub(exercise_id: str) -> list[NotebookNode]:
     """Return the hints and the solution of an exercise, folded."""
     exercise = load(exercise_id)
@@ -54,14 +66,33 @@ def below_the_stub(exercise_id: str) -> list[NotebookNode]:
     return [new_markdown_cell("\n".join(told)), new_markdown_cell(solution)]
 
 
+@cache
+def solved(exercise_id: str) -> Verdict:
+    """Judge the solution of an exercise."""
+    exercise = load(exercise_id)
+    return judge(exercise, InProcess(exercise.reference))
+
+
 def passed(exercise_id: str) -> NotebookNode:
     """Return what `check` shows of the solution."""
-    exercise = load(exercise_id)
-    return _shown(judge(exercise, InProcess(exercise.reference)), "With the solution:")
+    return _shown(solved(exercise_id), "With the solution:")
 
 
 def wrong_answer(exercise_id: str) -> list[NotebookNode]:
-    """Return a known mistake of an exercise, and the panel that names it.
+    """Return a known mistake of an exercise, and the panel that names it."""
+    mistake, helpers, source, name, verdict = known_mistake(exercise_id)
+    code_cells = [new_code_cell("\n\n\n".join([*helpers, source]))]
+    if _lines(helpers) > SHORT:
+        folded = new_code_cell("\n\n\n".join(helpers), metadata={"tags": ["hide-input"]})
+        code_cells = [folded, new_code_cell(source)]
+    asked = new_markdown_cell(_why(load(exercise_id), mistake))
+    told = new_code_cell(f'check("{exercise_id}", {name})', outputs=[_shown(verdict)])
+    return [new_markdown_cell(WRONG), *code_cells, asked, told, new_markdown_cell("</details>")]
+
+
+@cache
+def known_mistake(exercise_id: str) -> Wrong:
+    """Choose the wrong answer to an exercise that a page shows.
 
     It is the first one of the bank that is short, and whose panel shows an input with what was
     expected and what came.
@@ -79,14 +110,7 @@ def wrong_answer(exercise_id: str) -> list[NotebookNode]:
                 name = mistake.name
             else:  # the mistake's own name would tell what is wrong
                 source = re.sub(rf"\b{mistake.name}\b", name, source)
-            code_cells = [new_code_cell("\n\n\n".join([*helpers, source]))]
-            if _lines(helpers) > SHORT:
-                folded = new_code_cell("\n\n\n".join(helpers), metadata={"tags": ["hide-input"]})
-                code_cells = [folded, new_code_cell(source)]
-            asked = new_markdown_cell(_why(exercise, mistake))
-            told = new_code_cell(f'check("{exercise_id}", {name})', outputs=[_shown(verdict)])
-            end = new_markdown_cell("</details>")
-            return [new_markdown_cell(WRONG), *code_cells, asked, told, end]
+            return Wrong(mistake, helpers, source, name, verdict)
     raise LookupError(f"no known mistake of {exercise_id} can be shown")
 
 

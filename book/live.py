@@ -5,6 +5,7 @@ plain text and JSON. static/live has the modules that read and run them.
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -43,6 +44,7 @@ LESSONS = {
         "## Six scores by hand": ("tiles", "The same with your own scores, tile by tile."),
     },
 }
+SECTION = re.compile(r"^## ", re.MULTILINE)
 PLACE = """<div class="live" data-live="{}">
 <p>This part moves in a browser with JavaScript, on a page that is served:
 <code>python -m http.server -d build/book</code>.</p></div>"""
@@ -54,11 +56,11 @@ def place(name: str) -> str:
 
 
 def put_into(notebook: NotebookNode, lesson: str) -> None:
-    """Put a lesson's live parts at the ends of their sections."""
+    """Put a lesson's live parts at the ends of their sections, before the bridge to the next."""
     for heading, (name, said) in LESSONS.get(lesson, {}).items():
-        sources = [x.source.lstrip() for x in notebook.cells]
-        starts = [i for i, source in enumerate(sources) if source.startswith("## ")]
-        [at] = [i for i in starts if sources[i].startswith(heading)]
+        cells = [x.source if x.cell_type == "markdown" else "" for x in notebook.cells]
+        starts = [i for i, text in enumerate(cells) if SECTION.search(text)]
+        [at] = [i for i in starts if heading in cells[i].splitlines()]
         end = next(i for i in starts if i > at)
         notebook.cells.insert(end, new_markdown_cell(f"{said}\n\n{place(name)}"))
 

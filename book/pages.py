@@ -1,6 +1,6 @@
 """Write what Sphinx reads: lessons with their exercises, docstrings, the repository's pages.
 
-`pages/*.md` are templates. Solutions are here, folded, and not in notebooks/. A few lessons are a
+`pages/*.md` are templates. Hints and solutions are folded below each stub. A few lessons are a
 draft: `write(folder, ["02"])` leaves all others out.
 """
 
@@ -44,7 +44,6 @@ LIGHT = 22_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
 NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
 CLAIM = "application/vnd.course.claim+json"
-WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 PICTURE = "image/svg+xml"
 TREE = """```{{toctree}}
 :hidden:
@@ -67,6 +66,8 @@ RESULTS = ROOT / "research" / "results"
 # folders of the repository whose pages are side by side in the book
 FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
 NAMED = re.compile(rf"(?<![\w/(\[`])(?:docs/)?({'|'.join(map(re.escape, REPOSITORY))})(?![\w\]])")
+# what is in the line that folds a text is HTML, where Markdown makes no link
+FOLDED = re.compile(r"(<summary>[^<]*?) \((D\d\d in \S+)\)</summary>\n")
 OUTWARD = re.compile(r"\]\(((?:\.\./)+)(?:docs|research)/")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
@@ -146,12 +147,14 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             continue
         cells.append(cell)
         if cell.cell_type != "code":
-            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", cell.source))
+            source = FOLDED.sub(r"\1</summary>\n\n\2.\n", cell.source)
+            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", source))
             continue
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])
             cell.metadata["tags"] = list(tags)
-        cell.outputs = [x for x in cell.outputs if _tells(x)]
+        # a claim is for those who measure
+        cell.outputs = [x for x in cell.outputs if CLAIM not in x.get("data", {})]
         for drawing, alt in pictures([cell]):
             wide = {"classes": "wide"} if _width(drawing) > NARROW else {}
             cell.metadata["mystnb"] = {"image": {"alt": alt, **wide}}
@@ -165,18 +168,6 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             cells += exercises.wrong_answer(checked[1])
     notebook.cells = cells
     return notebook
-
-
-def _tells(output: NotebookNode) -> bool:
-    """Tell whether an output says something to a reader; drop its lines that do not.
-
-    Those are whose `mine` is, since nobody has answered here, and a claim, which is for those who
-    measure.
-    """
-    if output.output_type == "stream":
-        output.text = WHOSE.sub("", output.text)
-        return bool(output.text)
-    return CLAIM not in output.get("data", {})
 
 
 def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:

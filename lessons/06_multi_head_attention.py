@@ -135,7 +135,7 @@ drawings.transformer(
 #
 # $$\mathrm{Var}(q \cdot k) = \sum_{c=1}^{d_k} \mathrm{Var}(q_c k_c) = d_k \qquad\Rightarrow\qquad \mathrm{Var}\!\left(\frac{q \cdot k}{\sqrt{d_k}}\right) = 1$$
 #
-# Without the division, softmax turns large scores into a choice before anything is learned. How much of its weight does a random query give to one of 16 random keys? ([Whether that hurts](explorations/06_initial_weights.ipynb) is an exploration.)
+# Without the division, softmax turns large scores into a choice before anything is learned. How much weight does a random query give to its best one of 16 random keys? ([Whether that hurts](explorations/06_initial_weights.ipynb) is an exploration.)
 #
 # <details><summary>A slip of a lecture (D10)</summary>
 #
@@ -371,7 +371,7 @@ for heads in ([], [(1, 6), (2, 4)]):
     print(f"silent: {heads!s:16} weight of 17.1 on the token before: {back:.2f}")
 
 # %% [markdown]
-# Two early heads, 1.6 and 2.4, take a third of the scores away. The blue head hangs on them in its turn: without both of them it gives the token before much less weight.
+# Two early heads, 1.6 and 2.4, each take a third of the scores away. The blue head depends on them in turn: without both of them it gives the token before much less weight.
 
 # %% [markdown]
 # ## Nine heads, or one mixture

@@ -37,7 +37,8 @@ tokens, following = next(characters.batches(learning, 16, 32, seed=0))
 kinds = {"without": bare, "with add & norm": add_norm.PreNorm}
 with training.seeded(0):
     stacks = {name: Stack(len(characters.vocab()), 32, 32, 4, wrap) for name, wrap in kinds.items()}
-fates = {name: follow(stack, tokens, 15) for name, stack in stacks.items()}
+drawn = {name: redraw(stack, "torch's default", 0) for name, stack in stacks.items()}
+fates = {name: follow(stack, tokens, 15) for name, stack in drawn.items()}
 pictures.letter("One letter on its way through thirty-two blocks", {"before training": fates})
 
 # %% [markdown]
@@ -385,15 +386,20 @@ guess = None  # two lists of kinds: (some, all)
 depth = results.load("depth")["figures"]
 pictures.learned(depth)
 reveal(guess, pictures.that_learn(depth))
+controls = results.load("depth_controls")["figures"]["residual and last norm"]
+ends = (
+    "overflows" if loss is None else f"{loss:.2f}" for runs in controls.values() for loss in runs
+)
+print("residual and a last norm, from large weights, two seeds a rate:", *ends)
 
 # %% [markdown]
 # - **Without the residual connection** 32 blocks learn frequencies only.
 # - **With the residual connection alone** the initial weights decide. From small ones stacks learn, and end below pre-norm. From large ones they explode.
 # - **Pre-norm** learns from all three. The norms let a stack learn *whatever its initial weights*; they do not make it better at its best.
 #
-# Is that the work of pre-norm's last norm? Give the residual connections this one alone: from large weights the loss still overflows, at each of the rates.
+# Is that the work of pre-norm's last norm? The line below the figure: with this one alone, from large weights, the loss still overflows.
 #
-# Three lectures show how residual connections smooth the loss (Li et al. 2018).
+# Three lectures show how residual connections smooth the loss surface (Li et al. 2018).
 
 # %% [markdown]
 # > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". Around a feed-forward network that is right of a residual connection: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means *trainable*, everything above depended on them.
@@ -401,7 +407,7 @@ reveal(guess, pictures.that_learn(depth))
 # %% [markdown]
 # ### Let thirty-two blocks write
 #
-# Lowest of all ended plus signs alone, from small weights. Train such a stack of yours. Its opponent is a second baseline, a **bigram table**: how often each character follows each other one.
+# Plus signs alone, from small weights, ended lowest of all. Train such a stack of yours. Its opponent is a second baseline, a **bigram table**: how often each character follows each other one.
 
 # %% tags=["training"]
 small = trained(new(Residual, start="N(0, 0.02²)"), learning_rate=0.01, steps=150)
@@ -433,7 +439,7 @@ claim = "32 blocks with plus signs alone, from small weights, end below the bigr
 training.expect(claim, came[1] < came[0], came, small)
 
 # %% [markdown]
-# Both invent words, and the loss tells them apart: yours is ahead, it looks back further than one character. And depth pays, if little: in the figure, two blocks of this kind end higher.
+# Both invent words, and the loss tells them apart: yours is ahead, it looks back further than one character. Depth pays a little, too: in the figure, two blocks of this kind end higher.
 
 # %% [markdown]
 # ## Warm-up
@@ -488,7 +494,7 @@ training.expect(claim, came[1] < came[0] - 0.2, came, post, mended)
 # | 0.001 | 3.48 | 3.52 |
 # | 0.003 | 3.38 | 3.38 |
 #
-# Smaller initial weights do help; with both, Wang et al. trained a thousand layers.
+# Smaller initial weights help as well: with the factor and with them, Wang et al. trained a thousand layers.
 #
 # ## Thirty blocks that have learned
 #

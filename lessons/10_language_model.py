@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 09 · needs `shakespeare` (5.4 MB)**
 #
-# A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which takes a second?**
+# A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which needs no training?**
 #
 # One of these two texts was written by such a table, the other by a Transformer. Which is which? At the end your own has written for you, and you know where it beats counting.
 
@@ -268,7 +268,7 @@ print(f"before training {cross_entropy(model(inputs[:32]), targets[:32]):.2f} na
 #
 # ## Too good to be true
 #
-# A batch is 16 of the windows. Training is this loop, here and in every laboratory:
+# A batch is 16 of the windows. Training is this loop:
 
 
 # %%
@@ -333,7 +333,7 @@ print(f"her model by your loss: {honest:.2f} nats, worse than guessing ({even:.2
 #
 # ## It writes
 #
-# Now the right loss, for 600 steps. Let the model write before the first step, after 60, and at the end. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
+# Now the right loss, for 600 steps. Let the model write before, after 60, and at the end. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
 
 # %% tags=["training"]
 model, written = new(), {}
@@ -364,7 +364,7 @@ pictures.texts(written, "From noise to the layout of a play")
 # %% [markdown]
 # ## Which one wins?
 #
-# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So count, too, the windows that yours has read, and no others. Each held-out character is predicted from at least half a window.
+# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So count, too, only the windows that yours has read. Each held-out character is predicted from at least half a window.
 
 
 # %%
@@ -401,7 +401,7 @@ pictures.training(
 )
 
 # %% [markdown]
-# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: give it nine tenths of a say, and your model one. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
+# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: mix the two, nine tenths of the n-gram model and one tenth of yours. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
 
 # %%
 guess = None  # "better" or "worse"
@@ -425,7 +425,7 @@ print(f"with your model {saved:.4f} nats saved, with other counts {other:.4f}")
 # %% [markdown]
 # ## It knows where a line ends
 #
-# A famous passage: how probable does each find, at each character, that the line ends here?
+# A famous passage: at each character, how probable is a line end to each of the two models?
 
 # %% tags=["training"]
 newline = known.encode("\n").item()
@@ -467,9 +467,9 @@ both = first["your model"] + second["+ your model"]
 print(f"each where it is best: {both:.4f}, {losses['n-gram model'] - both:.4f} saved")
 
 # %% [markdown]
-# At the second question other counts help nearly as much as yours, at the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
+# On the second question other counts help nearly as much as your model, on the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
 #
-# Look at the texts at the top again: A is the Transformer's, in lines of verse; B breaks its lines after 12 and after 70 characters.
+# Look at the texts at the top again: A is the Transformer's, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?

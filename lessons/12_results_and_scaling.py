@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# A valley, which no eye sees in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
+# The losses form a valley, which nobody could see in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -127,7 +127,7 @@ gpt3 = estimate_parameters(96, d, d, 4 * d) + 50_257 * d  # the second term is t
 print(f"GPT-3 by the formula: {gpt3 / 1e9:.1f} billion")
 
 # %% [markdown]
-# Twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3, whose paper says 175 billion.
+# Twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3, whose paper says the same size.
 #
 # ## How many operations is a training?
 #
@@ -169,7 +169,7 @@ needs("shakespeare")
 # %% [markdown]
 # ## Choose the next size
 #
-# Here are two larger budgets, each four times the one before, beside your row. A parabola over $\log N$ shows where each valley is lowest.
+# Here are two larger budgets, each four times the one before, beside your row. A star marks where a parabola over $\log N$ is lowest.
 
 # %% tags=["training"]
 stored = [row for row in kept["rows"] if row["flops"] > BUDGET]
@@ -224,7 +224,7 @@ print(f"your choice for 1.92e12 operations: {chosen:,.0f} parameters")
 # %% [markdown]
 # ## What a wrong size costs
 #
-# In which unit is a choice to be scored? In nats all sizes are near each other: at your third budget a model nearly four times too large is 7 % worse. **What share of the budget would models of the best size have needed for that loss?**
+# In which unit is a choice to be scored? In nats all sizes are near each other: at the third budget a model nearly four times too large is 7 % worse. **What share of the budget would models of the best size have needed for that loss?**
 
 # %%
 guess = None  # percent
@@ -284,7 +284,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well, and doubling would have been as good: one step ahead the valley is broad. From your row, 64 times smaller, both papers' exponents waste over a tenth.
+# You chose well, and doubling would have been as good: one step ahead the valley is broad. From your own row, three steps ahead, both papers' exponents waste over a tenth.
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -306,7 +306,7 @@ training.expect("a floor removes half of the line's error", holds, came, *models
 pictures.scored(least, fourth, chosen)
 
 # %% [markdown]
-# A line has no floor, and a text has one: some of it cannot be foretold. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys foretell the fourth:
+# A line has no floor, and a text has one: some of it cannot be predicted. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys predict the fourth:
 #
 # $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
 #
@@ -318,17 +318,17 @@ pictures.scored(least, fourth, chosen)
 # </details>
 
 # %% [markdown]
-# In 2021 a laboratory spent its budget on **Gopher**, 280 billion parameters. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
+# In 2021 a laboratory spent its budget on **Gopher**, its largest model. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
 
 # %% [markdown]
-# The rule that was left, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
+# The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
 #
 # And in 2025 Qwen3-8B read 36 trillion tokens, over 4,000 for each parameter (Qwen 2025). That is no mistake: the valley counts the training alone, and a model is used every day.
 
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take your third budget, and the model that is a bit too small for it. One of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take the third budget, and the model that is a bit too small for it. One of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
 
 # %% tags=["training"]
 small = 15_840
@@ -367,12 +367,12 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Memory is that of all parameters as published: 16 bits, DeepSeek's 8, most of gpt-oss's 4. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
+# Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
 #
-# By the end of 2026 this is a common form: DeepSeek-V4-Pro uses 3 % of its parameters for a token, and at a million tokens a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
+# By the end of 2026 this is a common form: DeepSeek-V4-Pro uses a small share of its parameters for a token, and in a long text a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
 # %% [markdown]
-# Now serve Qwen3-8B on one H100, which computes $989 \cdot 10^{12}$ operations a second and reads $3.35 \cdot 10^{12}$ bytes a second. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
+# Now serve Qwen3-8B on one H100; the next cell has its operations and its bytes of memory a second. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
 
 # %%
 guess = None  # such as ("computing", 5)
@@ -415,7 +415,7 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# The other 8 % are the last norm's vectors, left out of the bill. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads and 50,257 tokens. On 12 sequences of 1,024 tokens, what takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# What is missing are the last norm's vectors, left out of the bill. Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four
@@ -433,7 +433,7 @@ reveal(guess, max(bill, key=bill.get))
 pictures.memory(bill)
 
 # %% [markdown]
-# Today's training code does not keep those rows (2026). A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations for $6ND$.
+# Today's training code does not keep those rows (2026). A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 #
 # ## The table of 2017
 #

@@ -19,7 +19,6 @@ from course_lib.exercises import check, hint, mine, reveal, solution
 # %%
 from functools import partial
 from course_lib.efficient import linear, lsh, window
-from course_lib.efficient.bigbird import attend_back
 from course_lib.efficient.lsh import draw_rotations, lsh_attention
 from course_lib.instruments import results
 from course_lib.instruments.measuring import largest_difference, random_vectors, seconds
@@ -35,7 +34,7 @@ pictures.brackets()
 # %% [markdown]
 # ## Linear attention: move the brackets
 #
-# Without the softmax, attention would be $(QK^T)V$, and a product of three matrices may be computed from either side. The results are equal; the costs are not:
+# Without the softmax, attention would be $(QK^T)V$, and a product of three matrices can be bracketed either way. The results are equal; the costs are not:
 #
 # $$\underset{\text{multiply-adds: } 2 n^2 d}{\underbrace{(\overbrace{Q K^T}^{n \times n})\; V}} \;=\; \underset{2 n d^2}{\underbrace{Q\; (\overbrace{K^T V}^{d \times d})}}$$
 
@@ -104,7 +103,7 @@ state = 64 * 64 + 64
 reveal(guess, next(n for n in range(1, 1000) if 2 * n * 64 > state))
 
 # %% [markdown]
-# From there on the state stays, and the cache grows.
+# From there on the state stays the same size, and the cache grows.
 #
 # Unlike lesson 01's RNN, there is no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk.
 #
@@ -146,7 +145,7 @@ reveal(guess, tuple(round(x.diagonal().mean().item(), 2) for x in (sharp, soft))
 print("ranks:", torch.linalg.matrix_rank(sharp).item(), torch.linalg.matrix_rank(soft).item())
 
 # %% [markdown]
-# The ranks say why. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features it has no more than 16 linearly independent rows. Linear attention is low-rank attention. (The softmax is not: its exponential would need infinitely many features. The **Performer** approximates it with random ones, Choromanski et al. 2021.)
+# The ranks say why. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features it has no more than 16 linearly independent rows. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) approximates it with random ones.
 #
 # ## How many pairs fit?
 #
@@ -159,32 +158,36 @@ print("ranks:", torch.linalg.matrix_rank(sharp).item(), torch.linalg.matrix_rank
 # | answer | 0 | 3 | 3 | 9 |
 
 # %% [markdown]
-# There are 64 keys, and 64 pairs in a sequence. **What share of the values does a head find: linear attention with 16 features, with 64, and exact attention?**
+# There are 64 keys, and 64 pairs in a sequence. **What share of the values does a head find: exact attention with keys of only 8 numbers, linear attention with 16 features, and with 64?**
 
 # %%
 guess = None  # three shares
 
 # %% tags=["hide-input"]
 kept = results.load("recall")["figures"]["runs"]
-shares = {row: [curve[-1] for curve in runs["64"]] for row, runs in kept.items()}
-heads = {
-    "window of 17": (17 * 32, shares["window"]),
-    "Linformer, 16 keys": (16 * 32, shares["Linformer"]),
-    "linear, 16 features": (16 * 17, shares["linear"]),
-    "linear, 32": (32 * 17, shares["linear, d_k = 32"]),
-    "linear, 64": (64 * 17, shares["linear, d_k = 64"]),
-    "exact": (64 * 32, shares["dense"]),
-}
-means = [sum(shares[row]) / 3 for row in ("linear", "linear, d_k = 64", "dense")]
+found = {row: [curve[-1] for curve in runs["64"]] for row, runs in kept.items()}
+heads = [
+    ("exact", 8, 64 * (8 + 8), found["dense, 8 and 8"]),
+    ("exact", 8, 64 * (8 + 4), found["dense, 8 and 4"]),
+    ("exact", 16, 64 * (16 + 16), found["dense"]),
+    ("linear", 16, 16 * 17, found["linear"]),
+    ("linear", 32, 32 * 17, found["linear, d_k = 32"]),
+    ("linear", 64, 64 * 17, found["linear, d_k = 64"]),
+    ("window of 17", 16, 17 * (16 + 16), found["window"]),
+    ("Linformer", 16, 16 * (16 + 16), found["Linformer"]),
+]
+means = [sum(found[row]) / 3 for row in ("dense, 8 and 8", "linear", "linear, d_k = 64")]
 reveal(guess, tuple(round(mean, 2) for mean in means))
 pictures.recall(heads, chance=0.1)
 
 # %% [markdown]
-# Shorten the list of keys to 16 (a window, or Linformer, below), and a third of 64 facts is found. A window sees 16 of them and guesses the rest; Linformer puts 64 into 16 places. Keep a sum with as many features as there are keys, and all are found. Capacity is a number that you choose.
+# The softmax is sharp enough to tell 64 keys of eight numbers apart. A sum needs about as many features as there are keys. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (below) mixes all 64 in 16.
+#
+# The reward of a sum is its size, a number that you choose, the same for any text. What an exact head keeps grows with each pair.
 #
 # <details><summary>How we know</summary>
 #
-# One head with $d_v = 16$, no positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little. docs/RESULTS.md has these heads and ten others.
+# One head with $d_v = 16$, and 8 or 4 in the two exact heads with short keys. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little. docs/RESULTS.md has these heads and ten others.
 # </details>
 #
 # Arora et al. 2024 study this trade-off. Lesson 15 asks which rule stores best in a state of one size.
@@ -225,7 +228,7 @@ pictures.buckets(plane, lsh_buckets(plane, rotations).tolist(), rotations)
 pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], chunk=4)
 
 # %% [markdown]
-# Cutting loses pairs: tokens 5 and 6 see token 0, but it does not see them. L3 says: "Replace dot-product with locality sensitive hashing". More exactly, the hash chooses *which* dot products are computed. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
+# Cutting loses pairs: tokens 5 and 6 see token 0, but it does not see them, though all three are in bucket 1. L3 says: "Replace dot-product with locality sensitive hashing". More exactly, the hash chooses *which* dot products are computed. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
 #
 # ## A leak through the sort
 #
@@ -248,16 +251,16 @@ leaks = leaks_future(causal_layer, x.detach())
 reveal(guess, f"yes, the outputs of {len(leaks)} of 32 tokens")
 
 # %% [markdown]
-# No gradient comes from later tokens, and still they leak. They take part in the *sort*, so they shift the borders of the chunks, and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
+# No gradient comes from later tokens, and still they leak. Later tokens take part in the *sort*, so they shift the borders of the chunks, and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
 
 # %% [markdown]
 # ## Choose by content: now
 #
-# Hashing is rare today, but its idea has come back. Since 2025 open models let tokens choose by a **cheap score**. The plainest one is MoBA's (Lu et al. 2025). It averages the keys of each block, and each query chooses among these. Ours averages the queries, too, so that one list serves a block; one dot product says how well two blocks fit:
+# Hashing is rare today, but its question has come back. Since 2025 open models let tokens choose by a **cheap score**. The plainest one is MoBA's (Lu et al. 2025). It averages the keys of each block; one dot product says how well a block $b$ fits a query:
 #
-# $$\text{score}_{ab} = \bar q_a \cdot \bar k_b \qquad \bar q_a = \frac{1}{|a|} \sum_{i \in a} q_i \qquad \bar k_b = \frac{1}{|b|} \sum_{j \in b} k_j$$
+# $$\text{score}_{ib} = q_i \cdot \bar k_b \qquad \underset{d}{\bar k_b} = \frac{1}{|b|} \sum_{j \in b} k_j$$
 #
-# Each block of queries attends to the blocks that fit best, and to itself. Nothing is sorted, and no later block has a say.
+# Each query attends to the earlier blocks that fit it best, and to its own. Nothing is sorted, and an earlier block is complete, so no later token has a say.
 
 # %%
 # exercise: efficient/choose_blocks
@@ -268,16 +271,38 @@ check("efficient/choose_blocks", choose_blocks)
 # %%
 choose_blocks = mine("efficient/choose_blocks")
 
+
+# %% [markdown]
+# Is that so? Ask lesson 05's test. And ask it about a saving that suggests itself: let a block of four queries choose together, by their mean.
+
+
 # %%
-x = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
-leaks = leaks_future(lambda x: attend_back(x, x, x, choose_blocks(x, x, 4, 1), 4), x)
-print("tokens of 16 that see the future:", leaks)
+def attend_to(q, k, v, listed, block, always=False):
+    """Attend to the tokens of the blocks that each query lists, up to itself."""
+    n = q.shape[-2]
+    chosen = F.one_hot(listed + 1, n // block + 1).any(-2)[..., 1:]
+    sees = chosen.repeat_interleave(block, dim=-1) | always
+    return scaled_dot_product_attention(q, k, v, sees & causal_mask(n))
+
+
+# %%
+def leaks(queries_of):
+    x = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
+    return leaks_future(lambda x: attend_to(x, x, x, choose_blocks(queries_of(x), x, 4, 1), 4), x)
+
+
+def mean_of_block(x):
+    return reduce(x, "(b row) d -> b d", "mean", row=4).repeat_interleave(4, dim=0)
+
+
+print("tokens of 16 that see the future, if each query chooses alone:", leaks(lambda x: x))
+print("if the mean query of a block chooses:", leaks(mean_of_block))
 
 # %% [markdown]
-# Lesson 05's test convicts it. The mean query of a block contains the block's own later tokens, so inside a block the choice leaks, as the sort did. That is why MoBA's queries choose alone. Ours tests the score.
+# Each query alone, and nothing leaks. The mean of a block holds later queries, so a choice by it leaks, as the sort did.
 
 # %% [markdown]
-# Does it choose well? Give SmolLM2 lesson 06's test: a list of 95 random tokens, and the same list again. To continue the second copy, a token must look 95 tokens back. Each head of each layer chooses for itself, among blocks of eight. All rows also have the first block, the sink of lesson 13, and the block before their own.
+# Does it choose well? Give SmolLM2 lesson 06's test: a list of 31 random tokens, and the same list again. To continue the second copy, a token must look 30 tokens back. Each query of each head chooses among blocks of four. All rows also have the first block, the sink of lesson 13, and the block before their own.
 
 # %%
 needs("smollm2")
@@ -287,57 +312,49 @@ from course_lib.pretrained import smollm2
 
 # %% tags=["once"]
 model = smollm2.load()
-copy = torch.randint(1000, 10_000, (95,), generator=torch.Generator().manual_seed(0))
+copy = torch.randint(1000, 10_000, (31,), generator=torch.Generator().manual_seed(0))
 tokens = torch.cat([torch.tensor([0]), copy, copy, copy[:1]])  # 0 begins a text
-i, j = torch.arange(24).unsqueeze(-1), torch.arange(24)
-always = (j <= i) & ((j == 0) | (i - j < 2))
+blocks = torch.arange(len(tokens)) // 4
+always = (blocks == 0) | (blocks.unsqueeze(-1) - blocks == 1)
 
 
 # %%
 def by_choice(q, k, v, mask=None, *, choose):
-    """Attend in each head to the blocks that it chooses, and to those that all rows have."""
     k, v = (x.repeat_interleave(3, dim=-3) for x in (k, v))  # three heads share a key head
-    heads = []
-    for queries, keys, values in zip(q, k, v):
-        chosen = F.one_hot(choose(queries, keys) + 1, 25).any(-2)[:, 1:]
-        listed = torch.where(chosen | always, j, -1)
-        heads.append(attend_back(queries, keys, values, listed, 8))
-    return torch.stack(heads)
+    return attend_to(q, k, v, choose(q, k), 4, always)
 
 
-# %%
-def loss_on_second(choose):
+def loss_on_second(choose, chosen):
     for turned in model.rules:
-        turned.rule = partial(by_choice, choose=choose)
+        turned.rule = partial(by_choice, choose=partial(choose, block=4, chosen=chosen))
     with torch.no_grad():
-        logits = model(tokens)
-    return F.cross_entropy(logits[96:-1], tokens[97:]).item()
+        return F.cross_entropy(model(tokens)[32:-1], tokens[33:]).item()
 
 
 # %% [markdown]
-# The baseline is a window with as many blocks. **With six chosen blocks a row sees nine of up to 24. Will the model continue the list as well as with all of them?**
+# The baseline chooses at random. **With six chosen blocks a row sees nine of up to 16. Will the model continue the list as well as with all of them?**
 
 # %%
 guess = None  # "yes", "nearly" or "no"
 
 
 # %%
-def nearest(queries, keys, chosen):
-    back = i - torch.arange(2, 2 + chosen)
-    return torch.where(back >= 0, back, -1)
+def at_random(q, k, block, chosen):
+    return choose_blocks(torch.randn_like(q), torch.randn_like(k), block, chosen)
 
 
 # %% tags=["once"]
+torch.manual_seed(0)
 losses = {
-    "nearest": {3 + n: loss_on_second(partial(nearest, chosen=n)) for n in (1, 3, 6)},
-    "chosen": {3 + n: loss_on_second(partial(choose_blocks, block=8, chosen=n)) for n in (1, 3, 6)},
+    name: {3 + chosen: loss_on_second(choose, chosen) for chosen in (1, 2, 3, 6)}
+    for name, choose in (("random", at_random), ("chosen", choose_blocks))
 }
-every = loss_on_second(partial(choose_blocks, block=8, chosen=23))
+every = loss_on_second(choose_blocks, 15)
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
-pictures.choices("Chosen blocks find the list, near ones never", losses, every)
+pictures.choices("Chosen blocks find the list; as many at random lose most of it", losses, every)
 
 # %% [markdown]
-# With nine of 24 blocks the list is continued about as well as with all. The window never finds it: what it needs is eleven or twelve blocks back. Nobody has trained the score: it is a mean of keys that were made for full attention. A block has chosen with all of its eight queries, so these losses know a little of the future.
+# With nine of 16 blocks the list is continued as well as with all. As many blocks at random lose most of it. And nobody has trained the score: it is a mean of keys that were made for full attention.
 
 # %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The scores of the indexer are still $n^2$, but cheap ones: few heads, few numbers, eight bits.
@@ -345,7 +362,7 @@ pictures.choices("Chosen blocks find the list, near ones never", losses, every)
 # %% [markdown]
 # ## Fewer keys: Linformer
 #
-# A third idea, in three cells. The scores are $n \times n$ because $n$ queries meet $n$ keys. **Linformer** (Wang et al. 2020a) projects along the sequence: $k$ weighted sums of the keys, and of the values. L1: "map the sequence length dimension to a lower-dimensional space for values, keys".
+# A third idea: the scores are $n \times n$ because $n$ queries meet $n$ keys. **Linformer** (Wang et al. 2020a) projects along the sequence: $k$ weighted sums of the keys, and of the values. L1: "map the sequence length dimension to a lower-dimensional space for values, keys".
 #
 # $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
 
@@ -368,7 +385,7 @@ leaks = leaks_future(lambda x: linformer_attention(x, x, x, e, e), torch.randn(6
 print("with fewer keys, positions of six that see the future:", leaks)
 
 # %% [markdown]
-# **A law of this course, broken.** Lesson 06 says: "The number of tokens is in no parameter's shape." Look at $E$: it is $n \times k$. So a Linformer reads no text longer than it was made for, and for long texts $E$ and $F$ outgrow the layer: with $n = 65{,}536$ and $k = d = 256$ they have 128 times the parameters of its four matrices. And a column of $E$ mixes all tokens, so it is not causal: it is for encoders. (Why should a few keys be enough? See [an exploration](explorations/14_theorem.ipynb).)
+# Look at $E$: it is $n \times k$. So a Linformer reads no text longer than it was made for. And a column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
 
 # %% [markdown]
 # ## A long text
@@ -399,22 +416,22 @@ for name, rule in rules.items():
 # | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; before them Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 and V4, GLM-5 |
 # | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
-# | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | its question, not its hash |
+# | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | nobody hashes now; choosing by content stayed |
 # | Linformer | $nkd$ | causality, longer texts, recall | none that we found |
 #
-# No row has won. GLM-5.3-Flash (2026) has linear layers and chosen tokens in one stack: a state that is cheap, and a few layers that can look anything up.
+# No row has won.
 
 # %% [markdown]
 # ## What to remember
 #
-# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: what fits is a number that you choose. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not where each query chooses alone.
+# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: to hold every key it needs about as many features as there are keys. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
 #
 # | | |
 # |:-|:-|
 # | linear attention | $o_i = \phi(q_i) S / (\phi(q_i) \cdot z)$, $\;S = \sum_j \phi(k_j)^T v_j$, $\;z = \sum_j \phi(k_j)$ |
 # | causal | $S_i = S_{i-1} + \phi(k_i)^T v_i$, a state of $d \times d_v$ |
 # | LSH bucket | $\arg\max\,[xR, -xR]$ |
-# | chosen blocks | the largest $\bar q_a \cdot \bar k_b$ with $b < a$, and $a$ itself |
+# | chosen blocks | the largest $q_i \cdot \bar k_b$ of the blocks $b$ before $i$'s own, and its own |
 # | Linformer | $\mathrm{softmax}\big(Q (E^T K)^T / \sqrt{d_k}\big)\, F^T V$, with $E, F$: $n \times k$ |
 
 # %% [markdown]
@@ -425,14 +442,9 @@ for name, rule in rules.items():
 # Later tokens are sorted with the others, so they move the borders of the chunks.
 # </details>
 #
-# <details><summary>2. Why can the brackets be moved in linear attention, and not in softmax attention?</summary>
+# <details><summary>2. Could a block of queries choose together, by its mean query?</summary>
 #
-# $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is such a product only with infinitely many features.
-# </details>
-#
-# <details><summary>3. A block of queries wants two different things, each far back. What may a choice by the mean query miss?</summary>
-#
-# The mean fits neither well: a block that fits one of the tokens perfectly can lose to one that fits all a little. So DeepSeek and MoBA let each query choose for itself.
+# Not in a causal model: the mean holds later queries, so the choice leaks. And where two queries of a block want different things, the mean may fit neither.
 # </details>
 
 # %% [markdown]

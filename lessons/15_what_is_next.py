@@ -340,13 +340,13 @@ claim = "with a block of attention recall is over 75 %, and 20 points higher"
 training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values())
 
 # %% [markdown]
-# That is a **hybrid**. It keeps half of the cache that two layers of attention keep. Is it the attention alone that recalls? And what do the memories reach in four times the steps?
+# That is a **hybrid**. It keeps half of the cache that two layers of attention keep. Which of its layers recalls? Put one in the memory's place in which each token sees itself alone. The model is as deep, with nearly as many parameters, and has no memory at all:
 
 # %%
 pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 
 # %% [markdown]
-# Neither part does it alone. Two memories stay behind, after four times the steps as well. A single block of attention falls short as well. Together they come near to two blocks of attention, and the memory costs nothing in the cache. So a large model can afford many of these layers. In Kimi K3 they are three of four.
+# It recalls as much. Two memories stay behind, after four times the steps as well. So the attention looks up, and *one* layer of it is enough: the other may be anything cheap. That is why a large model can save its cache in most layers. In Kimi K3 three of four are memories. What they add there, mixing tokens at a fixed cost, this task does not ask for.
 
 # %% [markdown]
 # ## What is next

@@ -136,7 +136,7 @@ print(f"cosine of open and close {close:.2f}, of open and raise {raised:.2f}")
 # %% [markdown]
 # It has understood *what* is talked about, and not *which way*. Words with opposite meanings have much the same neighbours, so a model that learns words from their neighbours gives them similar vectors: to MiniLM *close* is nearer to *open* than *raise* is.
 #
-# Now two hundred held-out sentences of each kind: known wordings with other rooms or devices (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by five points or more: in known wordings, in new ones, in both, or in neither?**
+# Now two hundred held-out sentences of each kind: known wordings with other rooms or devices (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by more than five points: in known wordings, in new ones, in both, or in neither?**
 
 # %%
 guess = None  # a list, such as ["known", "new wordings"]
@@ -152,7 +152,7 @@ claim = "in new wordings the head on MiniLM is ahead of counted words"
 training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 
 # %% [markdown]
-# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So a new wording lands near an old one.
+# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So a new wording is near an old one.
 #
 # Is it what MiniLM has read that helps, or its Transformer? Two **ablations** under the same head: the same encoder with random parameters, and no encoder at all, the mean of MiniLM's own input embeddings. With fewer labels, and with more:
 
@@ -162,7 +162,7 @@ control = results.load("input_embeddings")["figures"]
 pictures.intents(kept, control, "Pretraining pays off where the wording is new")
 
 # %% [markdown]
-# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting. The input embeddings alone lie between: the table of words brings part of the lead, the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
+# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting. The input embeddings alone are between the two: the table of words brings part of the lead, the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
 #
 # <details><summary>How we know</summary>
 #
@@ -191,7 +191,15 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning brings what the labels say: known wordings. In new ones it adds one sentence in two hundred, too few to count; it stays ahead of counting. It is surer where it was right, and as wrong about the opposites. At a larger rate the encoder follows the labels further, and may lose what lies beyond them (Kumar et al. 2022): try that in *Break it*.
+# Fine-tuning helps where the labels are: in known wordings. Beyond them it may lose: *free the door* was right before, and is now locked. This run, the next seed, and three times the rate:
+#
+# | percent right | known, seeds 0, 1 | new wordings, seeds 0, 1 |
+# |:-|-:|-:|
+# | frozen | 88, 86 | 81, 76 |
+# | fine-tuned | 93, 90 | 81, 72 |
+# | three times the rate | 92 | 71 |
+#
+# The encoder follows the labels, and gives up what lies beyond them (Kumar et al. 2022). All stay ahead of counting.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
@@ -327,7 +335,11 @@ claim = "with both sides your model is ahead of the trigrams, with the left one 
 training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, reader)
 
 # %% [markdown]
-# It needs both sides to be ahead. And the gain comes from the sides, not from the network: give the n-gram model both sides, too, and it has 4.46 nats. For *a b x c d* it then takes the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+# It needs both sides to be ahead. And the gain comes from the sides, not from the network. Give the n-gram model both sides, too: for *a b x c d* it then takes the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+
+# %% tags=["hide-input", "nbval-check-output"]
+counted = results.load("few_labels")["figures"]["both sides"]
+print(f"counts with both sides {counted['loss']:.2f} nats")
 
 # %% [markdown]
 # ## Ask it for whole texts
@@ -415,7 +427,7 @@ reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs 
 pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
 
 # %% [markdown]
-# The form does most of it. With wrong answers in its prompt the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). These are 29 questions, and each dot is a draw of the examples: the draws differ by more than the mean rises from two examples to four, and with eight every draw does worse than with two.
+# The form does most of it. With wrong answers in its prompt the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). Each dot is a draw of the examples, on 29 questions: draws differ by more than the mean rises from two examples to four, and with eight each does worse than with two.
 #
 # ## What came of it
 #
@@ -448,12 +460,11 @@ def write(line):
 write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 
 # %% [markdown]
-# Encoders are still made, for search, sorting and filtering: they are small, and read a text once. Whether masks alone are the best way to make one is open: at equal cost, next tokens first and masks afterwards gave better encoders (Gisserot-Boukhlef et al. 2025).
+# Encoders are still made, for search, sorting and filtering: they are small, and read a text once. At equal cost, next tokens first and masks afterwards gave better ones (Gisserot-Boukhlef et al. 2025).
 #
 # ## Break it
 #
 # - Let `mask_tokens` mask all chosen tokens, always. At which kind of position would a model trained like that never have predicted?
-# - Fine-tune at three times the rate. Which of the two lists suffers?
 # - Give `answer` examples whose answers are in capitals. Does it take that up?
 
 # %% [markdown]

@@ -8,7 +8,8 @@ pass. A cell `# given: feed_forward.FeedForward` becomes that component's source
 has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
 that only imports, takes answers or sets the seed is folded. Below the title, a notebook says
 how it is run, and has a folded cell that installs the course where that notebook is opened alone.
-Outputs of cells that have not changed stay as they are (lessons/kept.py).
+Outputs of cells that have not changed stay as they are (lessons/kept.py), and each check shows what
+it says of the solution (lessons/solved.py).
 """
 
 import argparse
@@ -38,8 +39,9 @@ from course_lib.files.paths import ROOT
 from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, MISSING, solution_link
 from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
-from lessons.kept import keep_outputs, show_stubs
+from lessons.kept import keep_outputs
 from lessons.published import NAME, SOURCE
+from lessons.solved import show_solved
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
@@ -68,6 +70,8 @@ RUN = (
     "**Run > Run All Cells** runs them all. Folded cells have to run, too.*"
 )
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
+# `mine`, where nobody has answered
+WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 CELL_SECONDS = 600
 UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
 
@@ -216,9 +220,9 @@ class NotWritten(Exception):
 
 
 def _lasting(output: NotebookNode) -> bool:
-    """Tell what still says something once the cell has run: no progress bar, no live widget."""
+    """Tell what still says something once the cell has run: no bar, no live widget."""
     if output.output_type == "stream":
-        output.text = BAR.sub("", output.text)
+        output.text = WHOSE.sub("", BAR.sub("", output.text))
         # a bar that takes itself away leaves blanks on its line
         return bool(output.text.strip(" \r"))
     return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
@@ -255,7 +259,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for cell in kept.otherwise:
                     line = cell.source.splitlines()[0]
                     print(f"{path.name}: came out otherwise (--anew takes it): {line}")
-            show_stubs(notebook)
+            show_solved(notebook)
             if lines := missed(notebook):
                 raise NotWritten("\n".join(["is the machine busy with something else?", *lines]))
             write(standing_alone(notebook), path)

@@ -9,7 +9,6 @@ a name that it reads.
 import ast
 import hashlib
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from math import isclose
@@ -18,15 +17,9 @@ from typing import NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
 
-from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define
-from course_lib.checking.catalogue import load
-from course_lib.checking.explain import panel
 from course_lib.checking.notebook.statements import IMPORTS, statements
 from course_lib.checking.page_distance import without_texts
-from course_lib.checking.verdict import judge
 from course_lib.files.releases import INSTALLATION, without
 
 # what no training changes, beside functions and classes
@@ -71,23 +64,6 @@ def keep_outputs(notebook: NotebookNode, path: Path) -> Kept:
                 output.execution_count = number
     notebook.metadata.language_info = before.metadata.language_info
     return kept
-
-
-def show_stubs(notebook: NotebookNode) -> None:
-    """Let each check say what it says of the stub, which needs no kernel."""
-    for cell in notebook.cells:
-        if asked := CHECK.match(cell.source):
-            data = stub_panel(asked[1])
-            if not cell.outputs or not alike(cell.outputs[0].data, data):
-                cell.outputs = [new_output("display_data", data=data)]
-
-
-def stub_panel(exercise_id: str) -> dict[str, str]:
-    """Return what `check` shows of an exercise's stub."""
-    exercise = load(exercise_id)
-    names = vars(sys.modules[exercise.reference.__module__])
-    judged = judge(exercise, InProcess(define(exercise.stub, exercise.name, names)))
-    return {"text/html": panel.html(judged), "text/plain": panel.text(judged)}
 
 
 def alike(one: dict[str, str], other: dict[str, str]) -> bool:

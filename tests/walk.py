@@ -20,6 +20,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from course_lib.files.paths import PACKAGE
+from course_lib.files.workspace import Workspace
 
 ID = "attention/softmax"
 RIGHT = """
@@ -27,13 +28,19 @@ import torch
 from torch import Tensor
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
-    return exponentials / exponentials.sum(-1, keepdim=True)
+    if mask is None:
+        mask = torch.ones_like(scores, dtype=torch.bool)
+    scores = scores.masked_fill(~mask, -torch.inf)
+    peak = scores.amax(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+    exponentials = torch.exp(scores - peak)
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1)
 """
-# no known mistake: all that explains is asked
-WRONG = RIGHT.replace("exponentials /", "0.7 * exponentials /")
+ANSWERS = {
+    "passed": RIGHT,
+    "known mistake": RIGHT.replace("-torch.inf", "0"),
+    "wrong": RIGHT.replace("exponentials /", "0.7 * exponentials /"),
+}
 ROW = "{:<34}{:>6}{:>8}{:>8}{:>8}{:>11}"
 
 
@@ -89,9 +96,10 @@ def notebook(source: str) -> bytes:
 
 
 def check(source: str) -> Walk:
-    """Run the cell of an answer, then that which checks it, as a notebook does."""
+    """Run the cell of an answer, then that which checks it, as a notebook in a workspace does."""
     from IPython.core.interactiveshell import InteractiveShell
 
+    Workspace.make(Path())
     shell = InteractiveShell.instance()
     shell.run_cell("from course_lib.exercises import check", store_history=True)
     shell.run_cell(source, store_history=True).raise_error()
@@ -133,13 +141,15 @@ def judge(source: str) -> Walk:
     return walk
 
 
+# each with the status of the answer that is on it
 WALKS: dict[str, tuple[Callable[[str], Walk], str]] = {
-    "check in a notebook, right": (check, RIGHT),
-    "check in a notebook, wrong": (check, WRONG),
-    "course check FILE, right": (course_check, RIGHT),
-    "course check FILE, wrong": (course_check, WRONG),
-    "course grade, the parent": (grade, RIGHT),
-    "course grade, the judge": (judge, RIGHT),
+    "check in a notebook, right": (check, "passed"),
+    "check in a notebook, known mistake": (check, "known mistake"),
+    "check in a notebook, wrong": (check, "wrong"),
+    "course check FILE, right": (course_check, "passed"),
+    "course check FILE, wrong": (course_check, "wrong"),
+    "course grade, the parent": (grade, "passed"),
+    "course grade, the judge": (judge, "passed"),
 }
 
 
@@ -154,11 +164,16 @@ def main(asked: list[str]) -> None:
             *_, row = found.stdout.splitlines() or [found.stderr]
             print(row)
         return
+    from course_lib.answers.source import define
+    from course_lib.exercises import verdict
+
     (name,) = asked
-    walk, source = WALKS[name]
+    walk, status = WALKS[name]
     quiet = contextlib.redirect_stdout(StringIO())
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), quiet:
-        gone = walk(source)
+        gone = walk(ANSWERS[status])
+        found = verdict(ID, define(ANSWERS[status], "softmax")).status
+    assert found == status, f"the answer of this walk is {found}"
     for file, calls in gone.files.most_common():
         print(f"{Path(file).relative_to(PACKAGE)!s:<50}{calls:>8}")
     print(ROW.format(name, *gone.row()))

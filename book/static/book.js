@@ -28,7 +28,7 @@ const keep = (key, value) => {
 
 // A prediction: what was measured, and the pictures of it, are hidden until the reader has guessed,
 // or will not.
-const NOTHING = "You made no guess";
+const NOTHING = "Measured: ";
 const outputs = [...document.querySelectorAll(".cell_output pre")];
 for (const form of document.querySelectorAll("form.guess")) {
   const after = pre => form.compareDocumentPosition(pre) & Node.DOCUMENT_POSITION_FOLLOWING;
@@ -39,7 +39,7 @@ for (const form of document.querySelectorAll("form.guess")) {
   const cells = [told.closest(".cell")];
   for (let next; (next = cells.at(-1).nextElementSibling)?.matches(".cell"); ) cells.push(next);
   const show = guess => {
-    if (guess) told.textContent = measured.replace(NOTHING, () => `You said ${guess}`);
+    if (guess) told.textContent = measured.replace(NOTHING, () => `You said ${guess}; measured: `);
     for (const cell of cells) cell.hidden = false;
     skip.hidden = true;
     reach();

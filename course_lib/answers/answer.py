@@ -4,6 +4,7 @@ No check ever touches the learner's object. `InProcess` holds it in this process
 `process.ChildProcess` holds it in another one and speaks the same two methods.
 """
 
+import builtins
 import contextlib
 import io
 import traceback
@@ -16,7 +17,8 @@ import torch
 from einops import einops
 from torch import Tensor, nn
 
-from course_lib.answers import messages, probe_layers
+from course_lib.answers import messages
+from course_lib.answers.probe_layers import LAYERS
 from course_lib.answers.settings import fresh_settings, settings
 from course_lib.answers.source import Source, aliases, find_source, functions, names_used
 from course_lib.answers.watch import bounded, watching, without_compiler
@@ -26,6 +28,35 @@ NESTED_ITEMS = 1_000
 BITS = 1_000  # of a whole number that is compared: below, it is a float as well
 # one that no answer sets itself: to set it is then seen
 UNLIKELY_SEED = 1_729_104_729
+
+
+@dataclass(frozen=True, repr=False)
+class Probe:
+    """A layer, by the name of the function in `probe_layers` that makes it, and its arguments.
+
+    It may stand among a case's inputs, or among the arguments that build a class.
+    """
+
+    name: str
+    arguments: tuple = ()
+
+    def make(self) -> Any:
+        """Make the layer anew."""
+        return LAYERS[self.name](*self.arguments)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.arguments))})"
+
+
+@dataclass(frozen=True, repr=False)
+class Named:
+    """An argument that builds a class, passed by its name."""
+
+    name: str
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"{self.name}={self.value!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +182,16 @@ class InProcess:
 
     def run(self, request: Request) -> Reply:
         """Call the answer on copies of the inputs, and report what it did."""
-        leaves = [_leaf(value, request) for value in probe_layers.made(request.inputs)]
+        leaves = [_leaf(value, request) for value in made(request.inputs)]
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
-        kept, shown = _settings_of(request), contextlib.redirect_stdout(printed)
-        with kept, shown, without_compiler(), watching(request.watch, self._answer) as seen:
+        with (
+            _settings_of(request),
+            _nobody_there(printed),
+            without_compiler(),
+            watching(request.watch, self._answer) as seen,
+        ):
             reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 
@@ -187,7 +222,7 @@ class InProcess:
         """Return what is to be called: the function, or a module that holds the weights asked."""
         if not isinstance(self._answer, type):
             return self._answer, {}
-        module = probe_layers.construct(self._answer, request.build)
+        module = construct(self._answer, request.build)
         if not isinstance(module, nn.Module):
             if request.weights:
                 raise Misfit(
@@ -214,6 +249,19 @@ class InProcess:
             name = f"{self._answer.__qualname__}."
             found.sort(key=lambda function: not function.__qualname__.startswith(name))
         return next((function.__code__.co_filename for function in found), None)
+
+
+def made(values: tuple) -> tuple:
+    """Put a layer in the place of each probe."""
+    return tuple(value.make() if isinstance(value, Probe) else value for value in values)
+
+
+def construct(kind: Callable, build: tuple) -> Any:
+    """Make an object of a class, with layers in the place of probes."""
+    by_place = made(tuple(x for x in build if not isinstance(x, Named)))
+    by_name = [x for x in build if isinstance(x, Named)]
+    values = made(tuple(x.value for x in by_name))
+    return kind(*by_place, **dict(zip((x.name for x in by_name), values, strict=True)))
 
 
 def change_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
@@ -331,6 +379,21 @@ class _Bounded(io.StringIO):
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED_CHARACTERS - self.tell())])
         return len(text)
+
+
+@contextlib.contextmanager
+def _nobody_there(printed: io.StringIO) -> Iterator[None]:
+    """Keep what is printed, drop what is warned of, and let `input` end as where nobody types."""
+    asked, builtins.input = builtins.input, _end_of_file
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bounded()):
+            yield
+    finally:
+        builtins.input = asked
+
+
+def _end_of_file(*_: object) -> str:
+    raise EOFError("EOF when reading a line")
 
 
 @contextlib.contextmanager

@@ -1,55 +1,11 @@
-"""Probe layers: made by name on both sides of the handle, so that no live object passes it."""
+"""Layers that a `Probe` names: each side of the handle makes its own, and no live one passes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 LAYERS: dict[str, Callable[..., Callable]] = {}
-
-
-@dataclass(frozen=True, repr=False)
-class Probe:
-    """A layer, by the name of the function below that makes it and by that function's arguments.
-
-    It may stand among a case's inputs, or among the arguments that build a class.
-    """
-
-    name: str
-    arguments: tuple = ()
-
-    def make(self) -> Any:
-        """Make the layer anew."""
-        return LAYERS[self.name](*self.arguments)
-
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(map(repr, self.arguments))})"
-
-
-@dataclass(frozen=True, repr=False)
-class Named:
-    """An argument that builds a class, passed by its name."""
-
-    name: str
-    value: Any
-
-    def __repr__(self) -> str:
-        return f"{self.name}={self.value!r}"
-
-
-def made(values: tuple) -> tuple:
-    """Put a layer in the place of each probe."""
-    return tuple(value.make() if isinstance(value, Probe) else value for value in values)
-
-
-def construct(kind: Callable, build: tuple) -> Any:
-    """Make an object of a class, with layers in the place of probes."""
-    by_place = made(tuple(x for x in build if not isinstance(x, Named)))
-    by_name = [x for x in build if isinstance(x, Named)]
-    values = made(tuple(x.value for x in by_name))
-    return kind(*by_place, **dict(zip((x.name for x in by_name), values, strict=True)))
 
 
 def layer(make: Callable) -> Callable:

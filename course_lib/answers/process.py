@@ -17,11 +17,12 @@ from course_lib.answers.answer import (
     Error,
     Foreign,
     InProcess,
+    Named,
+    Probe,
     Reply,
     Request,
     checked,
 )  # fmt: skip
-from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.source import Source, define_on
 
 SECONDS = 10.0

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.answers import probe_layers
+from course_lib.answers.answer import construct
 from course_lib.answers.source import Source, source_of
 from course_lib.checking.ready_made import in_words
 from course_lib.checking.stubs import stub, tools_in, with_comment, with_steps_of
@@ -273,7 +273,7 @@ class Exercise:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             try:
-                made = probe_layers.construct(self.reference, build)
+                made = construct(self.reference, build)
             except ValueError:  # a case may be one that the constructor refuses
                 return {}
             initial = made.state_dict() if isinstance(made, nn.Module) else {}

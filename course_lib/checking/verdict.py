@@ -10,18 +10,19 @@ from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import Source
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.explain.explanation import (
-    explanation,
-    first_failing,
-    raised,
-    sentence,
-    smallest,
-    unused,
-)
+from course_lib.checking.explain.explanation import explanation, raised, sentence, unused
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.likeness import is_library
 from course_lib.checking.run import forbidden
-from course_lib.checking.run.trial import AnswerRun, Call, Trial, cases, max_points
+from course_lib.checking.run.trial import (
+    AnswerRun,
+    Call,
+    Trial,
+    cases,
+    first_failing,
+    max_points,
+    smallest,
+)
 from course_lib.checking.statuses import Status
 from course_lib.files.course_map import Outline
 
@@ -32,6 +33,7 @@ HANDED_OUT = "This is the code as it was handed out: {} of {} cases fail. Mend t
 UNTOUCHED = "This is the code as it was handed out: find the line at fault, and mend it."
 # what a bound on memory refuses: see `answers.watch`
 TOO_LARGE = re.compile(r"a tensor of ([\d x]+) numbers is larger than need be")
+NO_EXIT = ("name 'exit' is not defined", "name 'quit' is not defined")
 STUB = "Replace `raise NotImplementedError` by your own code."
 
 
@@ -232,10 +234,16 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 def _raised(error: Error, exercise: Exercise) -> str:
     if error.type == "Timeout":
         said = f"{error.message[:1].upper()}{error.message[1:]}"
-        return f"{said}: does a loop in your code never end?"
+        waits = error.message.startswith("nothing was computed")
+        return (
+            f"{said}: {'what does it wait for' if waits else 'does a loop in your code never end'}?"
+        )
     if error.type == "Misfit":
         return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
-    if error.type == "SystemExit":
+    if error.type == "EOFError" and "reading a line" in error.message:
+        return "This calls `input`, and nobody is there to type: take it as an argument."
+    # in a notebook these two are the kernel's own, and no names of Python's
+    if error.type == "SystemExit" or error.message in NO_EXIT:
         return "This ends the whole program: `return` the result, without `exit`."
     if error.type == "MemoryError" and (found := TOO_LARGE.match(error.message)):
         return (

@@ -251,7 +251,7 @@ def _download(item: Item, bar: tqdm) -> None:
 def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
     """Let pip download an item into `partial`, the bar following its bytes; return the file."""
     requirements = partial / "requirements.txt"
-    requirements.write_text(f"{item.requirement} --hash=sha256:{item.sha256}\n")
+    requirements.write_text(f"{item.requirement} --hash=sha256:{item.sha256}\n", "utf8")
     # -P: no file of the learner's folder may stand in for a module of pip's
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--require-hashes"]
     command += ["--no-cache-dir", "--no-input", "--progress-bar", "off"]

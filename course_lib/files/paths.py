@@ -4,7 +4,8 @@ import importlib.metadata
 import json
 import sys
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = PACKAGE / "shipped"  # what a wheel brings beside the code, by pyproject.toml
@@ -39,7 +40,7 @@ def source(repository: str, extra: str = "") -> str:
 def _wheel(about: importlib.metadata.Distribution) -> Path | None:
     """Return the wheel that the course was installed from, if it is still there (PEP 610)."""
     origin = urlparse(json.loads(about.read_text("direct_url.json") or "{}").get("url", ""))
-    wheel = Path(unquote(origin.path))
+    wheel = Path(url2pathname(origin.path))  # on Windows /C:/FOLDER is C:\FOLDER
     return wheel if origin.scheme == "file" and wheel.is_file() else None
 
 

@@ -111,9 +111,9 @@ def train(
     model.eval()
     if len(losses) < steps / 10 and used >= 1:
         print(
-            f"Only {len(losses)} of {steps} steps fitted into the time on this machine, so this "
-            "model has hardly learned. What the text says is from full runs: the stored outputs "
-            "are in notebooks/ and on the site, the stored figures in results/."
+            f"Only {len(losses)} of {steps} steps fitted into the time on this machine: this model "
+            "has hardly learned.\n"
+            "What the text says is from full runs, whose outputs the course's own notebooks hold."
         )
     history = vars(model)["history"] = History(losses, time.perf_counter() - start, steps)
     return history

@@ -222,19 +222,17 @@ def _tiled_gradients(inputs: Inputs):
     return tiled.tiled_gradients(*leaves, output, log_total, d_output, block), theirs
 
 
-@compare(chosen_blocks.choose_blocks, "`sorted`, block by block")
+@compare(chosen_blocks.choose_blocks, "`sorted`, query by query")
 def _choose_blocks(inputs: Inputs):
     blocks, block, d, chosen = inputs.sizes(4)
     q, k = inputs.normal(blocks * block, d), inputs.normal(blocks * block, d)
-    theirs = torch.zeros(blocks, blocks, dtype=torch.float64)
-    for own in range(blocks):
-        fit = [
-            (q[own * block : (own + 1) * block].mean(0) @ k[i * block : (i + 1) * block].mean(0), i)
-            for i in range(own)
-        ]
-        theirs[own, [own, *(i for _, i in sorted(fit, reverse=True)[:chosen])]] = 1
+    theirs = torch.zeros(blocks * block, blocks, dtype=torch.float64)
+    for i, query in enumerate(q):
+        own = i // block
+        fit = [(query @ k[b * block : (b + 1) * block].mean(0), b) for b in range(own)]
+        theirs[i, [own, *(b for _, b in sorted(fit, reverse=True)[:chosen])]] = 1
     listed = chosen_blocks.choose_blocks(q, k, block, chosen)
-    ours = torch.zeros(blocks, blocks + 1, dtype=torch.float64).scatter_(
+    ours = torch.zeros(blocks * block, blocks + 1, dtype=torch.float64).scatter_(
         -1, listed % (blocks + 1), 1
     )
     return ours[:, :-1] + 0 * (q.sum() + k.sum()), theirs + 0 * (q.sum() + k.sum())

@@ -3,7 +3,7 @@
 #
 # **25 minutes · an exploration of lesson 12 · needs nothing**
 #
-# In 2022 a laboratory fitted one law with five numbers to hundreds of models, and changed what everybody trains. nanoGPT's notebook `scaling_laws.ipynb` puts $2.21 \cdot 10^{19}$ operations into the printed law. It gets 316 million parameters, where the paper's own table has 400 million, and says: "there is some unresolved disagreement here too...". **How well must a law's numbers be known before you spend a budget on them?** You derive what the law recommends, and find where the disagreement comes from.
+# In 2022 a laboratory fitted one law to hundreds of models, and changed what everybody trains. nanoGPT's notebook `scaling_laws.ipynb` puts a budget into the printed law, gets another size than the paper's own table, and says: "there is some unresolved disagreement here too...". **How well must a law's numbers be known before you spend a budget on them?** You derive what the law recommends, and find where the disagreement comes from.
 
 # %%
 import numpy as np
@@ -35,7 +35,11 @@ compute_optimal = mine("scaling/compute_optimal")
 # %% [markdown]
 # ## The disagreement
 #
-# The law is here three times: as printed (Hoffmann's eq. 10), before two exponents were rounded to two digits, and as Besiroglu et al. 2024 fitted it again, to losses that they read off the paper's figure. The table has 400 million parameters and 9.2 billion tokens.
+# The law is here three times: as printed (Hoffmann's eq. 10), before its exponents were rounded for print, and as Besiroglu et al. 2024 fitted it again, to losses that they read off the paper's figure. They are to explain this row:
+#
+# | operations | size in the paper's table | its tokens | size in the notebook |
+# |-:|-:|-:|-:|
+# | $2.21 \cdot 10^{19}$ | 400 million | 9.2 billion | 316 million |
 
 # %% tags=["nbval-check-output"]
 laws = {  # (E, a, b, alpha, beta)
@@ -48,14 +52,21 @@ for name, (n, d) in best.items():
     print(f"{name:20} {n / 1e6:3.0f} million parameters, {d / 1e9:5.2f} billion tokens")
 
 # %% [markdown]
-# Two digits of rounding are most of the disagreement. A little more is the notebook's grid of sizes, in steps of 15 %. The budget is a number of 20 digits, and it is raised to a power, so a small change of an exponent moves the result far.
+# Rounding is most of the disagreement. A little more is the notebook's coarse grid of sizes. The budget is a very large number, and it is raised to a power, so a small change of an exponent moves the result far.
 #
 # At this budget the new fit agrees with the old one. Does it at a larger one?
 
 # %% [markdown]
 # ## Gopher and Chinchilla
 #
-# Their laboratory had spent $5.76 \cdot 10^{23}$ operations on **Gopher**: 280 billion parameters, about one token for each. For the same they trained **Chinchilla**: 70 billion parameters, 20 tokens for each. It was better at nearly every task. **By how much do the three laws' sizes differ at this budget: by a tenth, by half, or more than twice?**
+# Their laboratory had trained **Gopher**. For the same operations they then trained **Chinchilla**, a quarter of its size on four times the text. It was better at nearly every task.
+#
+# | | operations | parameters | tokens for each |
+# |:-|-:|-:|-:|
+# | Gopher | $5.76 \cdot 10^{23}$ | 280 billion | 1 |
+# | Chinchilla | the same | 70 billion | 20 |
+#
+# **By how much do the three laws' sizes differ at this budget: by a tenth, by half, or more than twice?**
 
 # %%
 guess = None  # one of the three
@@ -68,9 +79,9 @@ for name, (n, d) in best.items():
 reveal(guess, f"{max(best.values())[0] / min(best.values())[0]:.1f} times")
 
 # %% [markdown]
-# The new fit recommends Chinchilla's size. The old one agrees with it where models were measured, and is far from it at 26,000 times that budget. Here rounding alone raises the tokens for each parameter by half.
+# The new fit recommends Chinchilla's size. The old one agrees with it where models were measured, and is far from it at this budget, many thousand times as large. Here rounding alone raises the tokens for each parameter by half.
 #
-# How well are *your* exponents known? Lesson 12's three valleys, once from each seed of their runs, and all seeds together:
+# How well are *your* exponents known? Here are the valleys of the lesson, once from each seed of their runs, and from all seeds together:
 
 # %% tags=["nbval-check-output"]
 rows = results.load("scaling")["figures"]["rows"]
@@ -82,7 +93,12 @@ for seeds in ((0,), (1,), (2,), (0, 1, 2)):
     print(f"seeds {seeds}: the best size grows as C^{exponent:.2f}")
 
 # %% [markdown]
-# One failed run in the first valley of seed 2 moves the exponent by a tenth. For the next budget, four times as large, that is 15 % of the size. For one $10^{10}$ times as large it is a factor of ten.
+# One failed run of the last seed, in its first valley, moves the exponent by a tenth. That matters little for the next budget, and much for a distant one:
+#
+# | budget | error of the size |
+# |-:|-:|
+# | 4 times as large | 15 % |
+# | $10^{10}$ times as large | a factor of ten |
 #
 # ## A wrong size by the formula
 #

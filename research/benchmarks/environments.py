@@ -13,7 +13,7 @@ from course_lib.files.paths import ROOT
 
 FOLDER = Path(os.environ.get("COURSE_TOOLS", ROOT / "build" / "tools"))
 GRADERS = ("nbgrader==0.9.6", "otter-grader==7.0.0")
-WRITER = ("llama-cpp-python==0.3.36",)  # made from source: some minutes, and a C++ compiler
+WRITER = ("xllamacpp==2026.10.11549",)  # llama.cpp, built for any processor with AVX2
 ATTENTION = (
     "linformer==0.2.3",
     "reformer-pytorch==1.4.4",

@@ -3,20 +3,24 @@
 python -m research.benchmarks.generation
 
 The same prompt, the same 64 tokens, always the likeliest next one, on one thread. Time is that of
-the processor, the first token included, so that other programs on the machine change little.
+the processor, the first token included, so that other programs on the machine change little. A
+token needs every weight once: reading them is timed in the same rounds, and its share of a token's
+time is the share of the limit that a writer reaches.
 """
 
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib import metadata
-from itertools import islice
+from pathlib import Path
 from typing import Any
 
+import gguf
 import psutil
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.data import store
@@ -31,7 +35,14 @@ QUESTION, TOKENS, ROUNDS = "Why is the sky blue?", 64, 5
 FORMULA = "the course's parts, as formulas"
 FUSED = "the same blocks, with fused parts by keyword"
 THEIRS = "transformers, float32"
-QUANTISED = "llama.cpp, weights of four bits"
+EIGHT = "the course's, fused, matrices of 8 bits"
+LLAMA = {  # and the kind of its matrices, with their bits a weight
+    "llama.cpp, float32": (gguf.GGMLQuantizationType.F32, 32),
+    "llama.cpp, 8 bits": (gguf.GGMLQuantizationType.Q8_0, 8.5),
+    "llama.cpp, 4 bits": (gguf.GGMLQuantizationType.Q4_1, 5),
+}
+READING = "all float32 weights, read and added up"
+BITS = {EIGHT: 8} | {name: bits for name, (_, bits) in LLAMA.items()}  # others: 32
 
 Writer = Callable[[], list[int]]
 
@@ -155,36 +166,109 @@ def llama(model: smollm2.SmolLM2) -> Writer:
     return write
 
 
-def llama_cpp(model: smollm2.SmolLM2) -> Writer:
-    """Write with llama.cpp, which computes with the file's small weights; its text may differ."""
-    from llama_cpp import Llama  # pyright: ignore[reportMissingImports]
+class RowsOfEightBits(nn.Module):
+    """A linear layer without a bias in whole numbers of 8 bits, with a step for each row.
 
-    path = str(store.unpacked("smollm2", smollm2.MEMBER))
-    theirs = Llama(path, n_ctx=256, n_threads=1, n_threads_batch=1, verbose=False)
-    tokens = prompt(model)
+    What comes in is rounded too, with a step for each token.
+    """
+
+    def __init__(self, weight: Tensor):
+        super().__init__()
+        steps, numbers = self._rounded(weight)
+        self._steps, self._numbers = steps.T, numbers.T
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Multiply each token by the matrix."""
+        steps, numbers = self._rounded(x.reshape(-1, x.shape[-1]))
+        products = torch._int_mm(numbers, self._numbers)  # pyright: ignore[reportPrivateImportUsage]
+        return (products * (steps * self._steps)).reshape(*x.shape[:-1], -1)
+
+    @staticmethod
+    def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
+        steps = rows.abs().amax(dim=-1, keepdim=True).clamp(min=1e-30) / 127
+        return steps, (rows / steps).round().to(torch.int8)
+
+
+def in_eight_bits(model: smollm2.SmolLM2) -> smollm2.SmolLM2:
+    """Return the fused model with all its matrices in 8 bits; its text may differ."""
+    twin = fused(model)
+    for module in [*twin.modules()]:
+        for name, layer in module.named_children():
+            if isinstance(layer, nn.Linear):
+                setattr(module, name, RowsOfEightBits(layer.weight))
+    vars(twin)["scores"] = RowsOfEightBits(twin.words.weight)
+    return twin
+
+
+def matrices(model: smollm2.SmolLM2) -> list[Tensor]:
+    """Return the matrices that each token meets, all but all of the weights."""
+    return [x for x in model.parameters() if x.dim() == 2]
+
+
+def reading(model: smollm2.SmolLM2) -> Writer:
+    """Read all matrices once a token, and write nothing."""
+    return lambda: [len([x.sum() for x in matrices(model)]) for _ in range(TOKENS)]
+
+
+def llama_file(path: Path, kind: gguf.GGMLQuantizationType) -> None:
+    """Write the model's file with its matrices in another kind of numbers."""
+    theirs = gguf.GGUFReader(store.unpacked("smollm2", smollm2.MEMBER))
+    writer = gguf.GGUFWriter(path, "llama")
+    for field in theirs.fields.values():
+        if not field.name.startswith(("GGUF.", "general.architecture", "general.file_type")):
+            of = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=of)
+    for x in theirs.tensors:
+        numbers = gguf.quants.dequantize(x.data, x.tensor_type)
+        as_kind = kind if numbers.ndim == 2 else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(x.name, gguf.quants.quantize(numbers, as_kind), raw_dtype=as_kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def llama_cpp(model: smollm2.SmolLM2, file: Path) -> Writer:
+    """Write with llama.cpp, which computes with the weights of a file as they are."""
+    import xllamacpp  # pyright: ignore[reportMissingImports]
+
+    settings = xllamacpp.CommonParams()
+    settings.model.path = str(file)
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
+    settings.n_ctx, settings.n_parallel, settings.verbosity = 256, 1, -1
+    theirs = xllamacpp.Server(settings)
+    asked = {"prompt": prompt(model), "max_tokens": TOKENS, "temperature": 0.0}
+    asked |= {"cache_prompt": False, "ignore_eos": True}
 
     def write() -> list[int]:
-        theirs.reset()
-        return list(islice(theirs.generate(tokens, temp=0.0, repeat_penalty=1.0), TOKENS))
+        text = theirs.handle_completions(asked)["choices"][0]["text"]
+        return model.tokenizer.encode(text).ids
 
     return write
 
 
 def benchmark(writers: dict[str, Writer]) -> dict:
-    """Return each writer's tokens a second of the processor, the median and every round."""
-    lengths = {name: len(write()) for name, write in writers.items()}
+    """Return each writer's tokens a second of the processor, all rounds, and its share."""
     seconds = in_turn.seconds(writers, ROUNDS)
-    rounds = {name: [round(lengths[name] / x, 2) for x in seconds[name]] for name in writers}
-    medians = {name: statistics.median(paces) for name, paces in rounds.items()}
-    return {"tokens a second": medians, "rounds": rounds}
+    rounds = {name: [round(TOKENS / x, 2) for x in seconds[name]] for name in writers}
+    of_limit = {
+        name: statistics.median(
+            BITS.get(name, 32) / 32 * read / own
+            for read, own in zip(seconds[READING], seconds[name], strict=True)
+        )
+        for name in writers
+    }
+    return {"rounds": rounds, "of the limit": of_limit}
 
 
 def table(figures: dict) -> str:
-    """Return a table: tokens a second of the processor, and all rounds."""
-    lines = ["| SmolLM2, on one thread | tokens a second | rounds |", "|:-|-:|:-|"]
-    for name, pace in figures["tokens a second"].items():
-        rounds = ", ".join(f"{x:.1f}" for x in figures["rounds"][name])
-        lines.append(f"| {name} | {pace:.1f} | {rounds} |")
+    """Return a table: tokens a second of the processor, all rounds, and the share of the limit."""
+    head = "| SmolLM2, on one thread | tokens a second | rounds | of the limit |"
+    lines = [head, "|:-|-:|:-|-:|"]
+    for name, rounds in figures["rounds"].items():
+        shown = ", ".join(f"{x:.1f}" for x in rounds)
+        share = f"{100 * figures['of the limit'][name]:.0f} %"
+        lines.append(f"| {name} | {statistics.median(rounds):.1f} | {shown} | {share} |")
     return "\n".join(lines)
 
 
@@ -202,13 +286,22 @@ def main() -> None:
         versions["transformers"] = metadata.version("transformers")
     written = {tuple(write()) for write in writers.values()}
     assert len(written) == 1, "they write different texts"
-    if environments.importable(environments.WRITER):
-        print(f"{QUANTISED} is left out: pip could not install it", file=sys.stderr)
-    else:
-        writers[QUANTISED] = llama_cpp(model)
-        versions["llama-cpp-python"] = metadata.version("llama-cpp-python")
-    figures = benchmark(writers) | {"packages": versions, "load": load, "tokens": TOKENS}
-    print(table(figures))
+    [exact], same = written, {}
+    writers[EIGHT] = ours(in_eight_bits(model))
+    with tempfile.TemporaryDirectory() as folder:
+        if environments.importable(environments.WRITER):
+            print("llama.cpp is left out: pip could not install it", file=sys.stderr)
+        else:
+            for name, (kind, _) in LLAMA.items():
+                llama_file(file := Path(folder, f"{kind.name}.gguf"), kind)
+                writers[name] = llama_cpp(model, file)
+            versions["xllamacpp"] = metadata.version("xllamacpp")
+        for name in [*writers][3:]:
+            pairs = enumerate(zip(writers[name](), exact, strict=False))
+            same[name] = next((i for i, (a, b) in pairs if a != b), TOKENS)
+        figures = benchmark(writers | {READING: reading(model)})
+    figures |= {"packages": versions, "load": load, "tokens": TOKENS, "same tokens first": same}
+    print(table(figures), same, sep="\n")
     taken = time.perf_counter() - start
     results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
 

@@ -190,7 +190,9 @@ def moved(name: str) -> float | None:
         "-m",
         "research.benchmarks.on_gpu",
     ]
-    done = subprocess.run([*command, "--once", name], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--once", name], capture_output=True, encoding="utf8", check=False
+    )
     lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
     rows = list(csv.DictReader(io.StringIO("\n".join(lines))))[1:]  # the first row holds units
     if not rows:

@@ -4,7 +4,8 @@ python -m research.benchmarks.translation
 
 The same weights and the same sentences, always the likeliest next token, on one thread. All write
 the same texts. Time is that of the processor, in rounds in which the writers take turns, so that
-other programs on the machine change little. The engine computes with whole numbers of 8 bits.
+other programs on the machine change little. The engine computes with whole numbers of 8 bits, and
+one of ours compares its states with all words in such.
 """
 
 import importlib.util
@@ -24,6 +25,7 @@ from course_lib.data import store
 from course_lib.instruments import results
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.pretrained import marian
+from course_lib.pretrained.quantised import EightBits
 from research.benchmarks import in_turn
 from research.benchmarks.blocks import fused_norm
 from research.benchmarks.generation import fused_attention
@@ -33,6 +35,7 @@ ROUNDS = 7
 AGAIN = "each token reads the whole translation again"
 COURSE = "the course's `translate`: each token is read once"
 FUSED = "the same, with fused parts by keyword"
+EIGHT = "the same, its words in 8 bits by keyword"
 FLOOR = "the matrix products of these steps alone"
 THEIRS = "the package's own engine, 8 bits"
 TEXTS = {
@@ -93,9 +96,11 @@ def writers(folder: Path) -> dict[str, Translate]:
     """Return the translators by name."""
     model = marian.load("en-pt")
     attention = partial(MultiHeadAttention, rule=fused_attention)
-    fused = marian.load("en-pt", norm_layer=fused_norm, attention=attention)
+    parts: dict[str, Callable] = {"norm_layer": fused_norm, "attention": attention}
+    fused = marian.load("en-pt", **parts)
+    eight = marian.load("en-pt", **parts, linear=EightBits())
     ours = {AGAIN: partial(reading_again, model), COURSE: model.translate, FUSED: fused.translate}
-    return ours | {THEIRS: engine(folder)}
+    return ours | {EIGHT: eight.translate, THEIRS: engine(folder)}
 
 
 def table(figures: dict) -> str:

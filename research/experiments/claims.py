@@ -43,7 +43,9 @@ Run = dict[str, Any]
 
 def lessons_with_claims() -> list[str]:
     """List the numbers of the pages that claim something about a trained model."""
-    return [number_of(file) for file in lesson_files() if "training.expect(" in file.read_text()]
+    return [
+        number_of(file) for file in lesson_files() if "training.expect(" in file.read_text("utf8")
+    ]
 
 
 def fingerprint(lesson: str) -> str:

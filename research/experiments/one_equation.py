@@ -27,7 +27,8 @@ BY_LAYERS = [
     (("delta rule", "delta rule"), 2, (300, 1200)),
     (("delta rule", "attention"), 2, (300,)),
     (("attention", "attention"), 2, (300,)),
-    (("attention",), 2, (300,)),
+    # as deep as the two above, but no memory beside the attention
+    (("own token", "attention"), 2, (300,)),
 ]
 
 SETTINGS = {
@@ -69,6 +70,18 @@ class Memory(Attention):
             "gated delta rule": (kept, beta, beta),
         }[self.row]
         return self.out(matrix_memory_at_once(q, k, self.v(x), decay, erase, write))
+
+
+class OwnToken(nn.Module):
+    """Values and outputs without any mixing: each token sees itself alone."""
+
+    def __init__(self, d_k: int):
+        super().__init__()
+        self.v, self.out = (nn.Linear(D_MODEL, D_MODEL) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return what attention would if each token saw nobody else."""
+        return self.out(self.v(x))
 
 
 def measure() -> dict:
@@ -119,4 +132,5 @@ def run(layers: tuple[str, ...], d_k: int, steps: int, rate: float, seed: int) -
 
 def layer(name: str) -> Layer:
     """Return what makes a layer of this name."""
-    return Attention if name == "attention" else partial(Memory, row=name)
+    others: dict[str, Layer] = {"attention": Attention, "own token": OwnToken}
+    return others.get(name, partial(Memory, row=name))

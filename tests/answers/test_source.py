@@ -6,8 +6,7 @@ import pytest
 import torch
 from jaxtyping import Float
 
-from course_lib.answers.answer import InProcess, Request
-from course_lib.answers.probe_layers import Named, Probe
+from course_lib.answers.answer import InProcess, Named, Probe, Request
 from course_lib.answers.source import Source, as_source, define, find_source, self_contained
 from course_lib.answers.source_names import names_in
 from course_lib.checking.stubs import stub

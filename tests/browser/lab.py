@@ -85,7 +85,7 @@ def serving(
 
 def _address(log: Path, server: subprocess.Popen) -> str:
     for _ in range(10 * START):
-        if found := re.search(r"http://localhost\S+", log.read_text("utf8")):
+        if found := re.search(r"http://(localhost|127\.0\.0\.1)\S+", log.read_text("utf8")):
             return found.group()
         if server.poll() is not None:
             break

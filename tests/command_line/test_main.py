@@ -323,7 +323,7 @@ def test_progress_shows_what_is_begun_by_exercise_and_names_what_is_next(workspa
     workspace.note_check("attention/softmax", "wrong", 3, 16)
     assert main(["progress"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "00 Start here ✓ 1 of 1 01 What an RNN cannot do ○✗○○ 0 of 4" in said
+    assert "00 Start here ✓ 1 of 1 01 What one vector costs ○✗○○ 0 of 4" in said
     assert (
         f"✗ {third} 3 of {catalogue.outline(third).points} points {catalogue.outline(third).effort}"
         in said

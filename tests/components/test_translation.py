@@ -8,7 +8,7 @@ import random
 import pytest
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.translation import beam_search, bleu, chrf, cut
 
 START, STOP = 1, 0

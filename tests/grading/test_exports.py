@@ -92,6 +92,17 @@ def test_a_release_holds_no_demonstration_and_no_answer_of_the_lesson(tool, less
             assert "reveal(" not in cell.source
 
 
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_release_holds_no_section_without_code(lesson):
+    texts = []
+    for cell in notebook_of("otter", lesson).cells:
+        if cell.cell_type != "markdown":
+            texts.clear()
+        elif headings := re.findall(r"^## .+", cell.source, re.MULTILINE):
+            texts += headings
+            assert len(texts) == 1, texts
+
+
 def test_a_check_shows_its_sentence_and_counts_half_an_answer(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope = {}

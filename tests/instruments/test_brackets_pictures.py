@@ -5,7 +5,7 @@ import torch
 
 from course_lib.instruments.pictures import brackets as pictures
 
-LOSSES = {"nearest": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
+LOSSES = {"random": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,10 @@ LOSSES = {"nearest": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
         (pictures.brackets, "gives a small d by d square"),
         (pictures.recurrence, "d by d_v plus d numbers"),
         (
-            lambda: pictures.recall({"linear": (272, [0.5, 0.25]), "exact": (2048, [1.0])}, 0.1),
-            "linear: 272 numbers, 0.38; exact: 2,048 numbers, 1.00",
+            lambda: pictures.recall(
+                [("linear", 16, 272, [0.5, 0.25]), ("exact", 8, 768, [1])], 0.1
+            ),
+            "linear, 16: 0.38, keeps 272 numbers; exact, 8: 1.00, keeps 768 numbers",
         ),
         (
             lambda: pictures.buckets(torch.randn(9, 2), [0] * 9, torch.eye(2)),
@@ -27,7 +29,7 @@ LOSSES = {"nearest": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
         ),
         (
             lambda: pictures.choices("It finds", LOSSES, 5.5),
-            "nearest: 12.0 with 4, 12.5 with 9; chosen: 10.5 with 4, 6.2 with 9. All blocks: 5.5",
+            "random: 12.0 with 4, 12.5 with 9; chosen: 10.5 with 4, 6.2 with 9. All blocks: 5.5",
         ),
     ],
 )

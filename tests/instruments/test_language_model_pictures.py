@@ -4,6 +4,9 @@ import pytest
 
 from course_lib.instruments import results
 from course_lib.instruments.pictures import language_model as pictures
+from course_lib.language_model import LanguageModel
+from course_lib.pretrained import shakespeare_model
+from course_lib.transformer import EncoderBlock
 
 LADDER = results.load("language_model")["figures"]
 SWEPT = results.load("optimizer_rates")["figures"]["losses"]
@@ -19,6 +22,14 @@ def test_no_line_of_a_text_is_wider_than_its_column():
     rows = pictures._wrapped("\n".join(["word " * 30, "x" * 90]))
     assert len(rows) <= pictures.LINES
     assert max(map(len, rows)) <= pictures.LINE
+
+
+def test_the_larger_model_is_eight_times_as_large_and_has_read_the_text_five_times():
+    own = LanguageModel(77, 2, 96, 4, 384, 64)
+    models = shakespeare_model.load(LanguageModel, EncoderBlock), own
+    larger, smaller = (sum(x.numel() for x in model.parameters()) for model in models)
+    assert round(larger / smaller) == 8
+    assert round(LADDER["weights"]["passes"]) == 5
 
 
 def test_targets_are_the_inputs_one_place_on(said):

@@ -37,6 +37,11 @@ def test_the_long_word_is_told_up_to_its_first_wrong_sound(said):
     assert "The first 5 sounds are right; it says 16 of 32" in said[1]
 
 
+def test_sounds_are_blue_where_they_are_wanted_in_this_order(said):
+    pictures.said({"yours": ["S", "X", "P", "UW2"], "none": []})
+    assert "yours, 2 of 32 right: S X P UW2. none, 0 of 32 right: ." in said[0]
+
+
 def test_each_letter_of_the_long_word_belongs_to_a_sound():
     assert len(pictures.WANTED) == len(pictures.LETTERS) == 32
     assert "".join(pictures.LETTERS) == "supercalifragilisticexpialidocious"

@@ -38,10 +38,12 @@ from lessons.build import (
     notebook_path,
     standing_alone,
 )
-from lessons.kept import CHECK, alike, keep_outputs, show_stubs, stub_panel
+from lessons.kept import CHECK, alike, keep_outputs
 from lessons.minutes import minutes
+from lessons.solved import show_solved, solved_output
 from research.experiments import claims
 from tests import TENTH
+from tests.given_away import FOLDED, given_away, unescaped
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
@@ -167,11 +169,11 @@ def test_what_came_out_otherwise_is_kept_and_named(tmp_path):
     assert kept.changed == []
 
 
-def test_a_check_shows_what_it_says_of_the_stub_but_for_another_rounding():
+def test_a_check_shows_what_it_says_of_the_solution_but_for_another_rounding():
     new = page()
     [check] = [cell for cell in new.cells if cell.source == PAGE["check"]]
-    show_stubs(new)
-    assert "not attempted yet" in check.outputs[0].data["text/plain"]
+    show_solved(new)
+    assert "passed" in check.outputs[0].data["text/plain"]
     assert alike({"x": "[0.3887 12]"}, {"x": "[0.3886 12]"})
     for other in ("[0.3897 12]", "[0.3887 13]", "[0.3887, 12]"):
         assert not alike({"x": "[0.3887 12]"}, {"x": other})
@@ -214,7 +216,7 @@ def test_every_exercise_is_on_exactly_one_page():
     assert len(stands) == len(meant)
 
 
-def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
+def test_every_exercise_is_checked_and_shows_a_solvers_panel_and_a_wrong_answer(lesson):
     committed = nbformat.read(notebook_path(lesson), as_version=4)
     checks = [cell for cell in committed.cells if cell.source.startswith("check(")]
     tried = [catalogue.load(CHECK.match(cell.source)[1]) for cell in checks]
@@ -222,8 +224,17 @@ def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
     assert tried == [x.metadata["exercise"] for x in committed.cells if "exercise" in x.metadata]
     for cell in checks:
         [shown], asked = cell.outputs, CHECK.match(cell.source)[1]
-        assert alike(shown.data, stub_panel(asked)), "an older panel: python -m lessons --text"
-        assert "not attempted yet" in shown.data["text/plain"]
+        assert alike(shown.data, solved_output(asked)), "an older panel: python -m lessons --text"
+        assert "✓" in shown.data["text/plain"]
+        assert "✗" in shown.data["text/html"]
+
+
+def test_a_published_page_says_nothing_of_answers_that_nobody_has_given(lesson):
+    committed = nbformat.read(notebook_path(lesson), as_version=4)
+    outputs = [x for cell in committed.cells for x in cell.get("outputs", [])]
+    told = "\n".join(x.get("text") or x.get("data", {}).get("text/html", "") for x in outputs)
+    for empty in ("You made no guess", "keeps no answers", "not attempted yet"):
+        assert empty not in told
 
 
 def test_a_solved_notebook_has_no_stub_and_nothing_that_takes_long(lesson):
@@ -361,6 +372,11 @@ def test_every_figure_has_alternative_text(lesson):
             for kind in {"image/png", "image/svg+xml"} & output.get("data", {}).keys():
                 assert len(output.metadata[kind]["alt"].split()) >= 5, cell.source
                 assert "text/html" not in output.data, "the same picture twice"
+
+
+def test_no_notebook_shows_a_solution(lesson):
+    text = notebook_path(lesson).read_text("utf8")
+    assert not given_away(unescaped(FOLDED.sub("", text)))
 
 
 def test_a_notebook_is_quick_to_open(lesson):

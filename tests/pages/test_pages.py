@@ -19,7 +19,7 @@ import nbformat
 import pytest
 
 import research.evaluation
-from book import pictures
+from book import live, pictures
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.laws import laws
@@ -40,7 +40,7 @@ from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
-from research.benchmarks import blocks, generation, on_gpu, translation
+from research.benchmarks import blocks, classes, generation, on_gpu, translation
 from research.benchmarks.efficient import table
 
 UPDATE = "UPDATE_PAGES" in os.environ
@@ -165,6 +165,16 @@ def test_the_readme_shows_the_panel_that_its_cell_gets_and_where_a_reader_looks(
     assert pictures.told()[0].startswith("✗ attention/softmax: not yet")
 
 
+@pytest.mark.parametrize("lesson", live.LESSONS)
+def test_a_live_part_of_the_site_has_its_section_in_its_lesson(lesson):
+    notebook = nbformat.read(ROOT / "notebooks" / f"{lesson}.ipynb", as_version=4)
+    live.put_into(notebook, lesson)
+    for heading, (name, _) in live.LESSONS[lesson].items():
+        [at] = [i for i, x in enumerate(notebook.cells) if live.place(name) in x.source]
+        told = "\n".join(x.source for x in notebook.cells[:at] if x.cell_type == "markdown")
+        assert re.findall(r"^## .*", told, re.MULTILINE)[-1] == heading
+
+
 def test_the_readme_is_short_and_its_commands_are_on_the_first_screen():
     lines = read("README.md").splitlines()
     assert len(lines) <= 80
@@ -283,6 +293,8 @@ def test_the_results_page_shows_the_kept_results():
     hold_results("block_speed", times)
     pace = generation.table(figures("generation_speed"))
     hold_results("generation_speed", pace)
+    hold_results("class_growth", classes.table(figures("class_growth")))
+    assert figures("class_growth")["lost worker"] == {"notebooks": 48, "missing": 0, "equal": True}
     hold_results("translation_speed", translation.table(figures("translation_speed")))
     told = research.evaluation.table(figures("wrong_answers"))
     hold_results("wrong_answers", told)

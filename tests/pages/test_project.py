@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 
 import pytest
 from packaging.requirements import Requirement
@@ -24,6 +25,7 @@ ORDER = [
     ["files"], [COMPONENTS], ["efficient"], ["data", "instruments"], ["pretrained"], ["answers"],
     ["checking"], ["exercises"], ["xray"], ["grading"], ["verify"], ["command_line"],
 ]  # fmt: skip
+PINS = {*(ROOT / "constraints.txt").read_text("utf8").lower().split()}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 
 
@@ -120,6 +122,14 @@ def test_no_package_has_an_upper_bound():
         assert [x.operator for x in requirement.specifier] == [">="], requirement
 
 
+def test_a_pin_admits_every_python_that_the_course_admits():
+    pythons = [f"3.{minor}.{patch}" for minor in range(11, 15) for patch in range(20)]
+    for package in metadata.distributions():
+        if f"{package.name}=={package.version}".lower() in PINS:
+            admitted = SpecifierSet(package.metadata["Requires-Python"] or "")
+            assert [x for x in pythons if x not in admitted] == [], package.name
+
+
 def test_windows_and_macos_run_the_commands_of_the_readme():
     commands = re.findall(r"^uv run .*$", (ROOT / "README.md").read_text("utf8"), re.MULTILINE)
     workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf8")
@@ -193,3 +203,25 @@ def test_what_windows_lacks_is_imported_only_where_it_is_used():
             body = ast.parse(file.read_text("utf8")).body
             named = {x.name for line in body if isinstance(line, ast.Import) for x in line.names}
             assert not named & lacking, file
+
+
+def test_texts_are_utf8_whatever_code_page_windows_has():
+    grading = ROOT / "course_lib" / "grading" / "judging"  # refuses Windows
+    folders = ("course_lib", "lessons", "book", "research")
+    for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
+        if not file.is_relative_to(grading):
+            for call in ast.walk(ast.parse(file.read_text("utf8"))):
+                assert not isinstance(call, ast.Call) or not _by_the_code_page(call), file
+
+
+def _by_the_code_page(call):
+    """Tell whether a call reads or writes a text without saying in which encoding."""
+    said = {x.arg for x in call.keywords}
+    match call.func, call.args:
+        case (ast.Attribute(attr="read_text"), []) | (ast.Attribute(attr="write_text"), [_]):
+            return "encoding" not in said
+        case ast.Attribute(attr="run" | "Popen" | "check_output"), _:
+            return "text" in said and "encoding" not in said
+        case ast.Name("open"), [_, *mode]:
+            return "encoding" not in said and not any("b" in ast.unparse(x) for x in mode)
+    return False

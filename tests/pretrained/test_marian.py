@@ -11,6 +11,7 @@ from course_lib.data import store
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.pretrained import marian
 from course_lib.pretrained.loading import Weights
+from course_lib.pretrained.quantised import EightBits
 from course_lib.transformer import DecoderBlock, EncoderBlock
 
 pytestmark = pytest.mark.skipif(
@@ -71,6 +72,17 @@ def test_every_sentence_is_translated_as_by_the_packages_own_engine(translators,
     for sentence in SENTENCES[direction]:
         ours = translators[direction].translate(sentence)
         assert ours == engine[direction].translate(sentence)
+
+
+def test_in_eight_bits_it_scores_and_writes_as_in_float32(translators):
+    model, plain = marian.load("en-pt", linear=EightBits()), translators["en-pt"]
+    for sentence in SENTENCES["en-pt"]:
+        assert model.translate(sentence) == plain.translate(sentence)
+    memory = plain.read(plain.encode(sentence))
+    target = torch.tensor([marian.START, *plain.encode("O gato dorme.")])
+    with torch.no_grad():
+        exact, ours = plain(target, memory), model(target, memory)
+    assert (ours - exact).abs().max() < 1e-4 * exact.abs().max()
 
 
 @pytest.mark.parametrize(

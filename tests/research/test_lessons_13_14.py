@@ -35,17 +35,20 @@ def test_near_needles_help_a_global_block_that_has_a_window_beside_it():
     assert ends["window + global"] < ends["global"]
 
 
-def test_capacity_is_what_a_head_keeps():
+def test_exact_attention_tells_short_keys_apart_and_a_sum_needs_as_many_features_as_keys():
     found = {row: [curve[-1] for curve in runs["64"]] for row, runs in RECALL.items()}
     assert all(0.3 < share < 0.36 for row in ("window", "Linformer") for share in found[row])
-    assert all(share > 0.98 for row in ("linear, d_k = 64", "dense") for share in found[row])
+    exact = ("dense", "dense, 8 and 8", "dense, 8 and 4")
+    assert all(share > 0.98 for row in ("linear, d_k = 64", *exact) for share in found[row])
     assert all(share < 0.46 for share in found["linear"])
     assert all(0.7 < share < 0.8 for share in found["linear, d_k = 32"])
 
 
 def test_another_learning_rate_changes_little_of_what_is_recalled():
     rates = results.load("recall")["figures"]["other rates"]
-    for row in ("window", "Linformer", "linear", "linear, d_k = 32", "linear, d_k = 64", "dense"):
+    linear = ("linear", "linear, d_k = 32", "linear, d_k = 64")
+    exact = ("dense", "dense, 8 and 8", "dense, 8 and 4")
+    for row in ("window", "Linformer", *linear, *exact):
         own = RECALL[row]["64"][0][-1]
         assert all(abs(share - own) < 0.03 for share in rates[row].values())
 

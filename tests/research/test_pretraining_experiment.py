@@ -195,6 +195,15 @@ def test_with_the_next_seed_fine_tuning_loses_in_new_wordings_and_stays_ahead_of
     )
     assert frozen - tuned == 9
     assert tuned > counted
+    page = {"frozen": (86, 76), "fine-tuned": (90, 72)}
+    for way, said in page.items():
+        assert [100 * share for share in came[way].values()] == pytest.approx(said, abs=0.6)
+
+
+def test_at_three_times_the_rate_fine_tuning_loses_more_than_with_the_next_seed():
+    [run] = results.load("fine_tuning")["figures"]["runs"]
+    assert [100 * share for share in run.values()] == pytest.approx((92, 71), abs=0.6)
+    assert 0.65 < run["new wordings"] < 0.75, "between counting and the frozen encoder"
 
 
 def shares(runs):

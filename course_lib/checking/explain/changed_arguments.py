@@ -9,6 +9,7 @@ all sizes are made equal, so that they fit.
 import inspect
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -17,8 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from course_lib.answers.answer import Error, InProcess, Reply, Request
-from course_lib.answers.probe_layers import Named
+from course_lib.answers.answer import Error, InProcess, Named, Reply, Request
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import equal_sizes, is_whole, same_rows
 from course_lib.checking.run.trial import AnswerRun, Question, cases, is_float, same, same_reply
@@ -42,10 +42,12 @@ def changed_arguments(tried: AnswerRun, seed: int) -> str | None:
     asked = cases(tried.exercise, seed)
     results = [question for question in asked if not tried.reply(question).error]
     if len(results) == len(asked):
-        return _first(tried, results, 1, end)
-    return _first(tried, results, 2, end) or _first(
-        tried, equal_sizes(tried.exercise, seed), 1, end
-    )
+        said = _first(tried, results, 1, end)
+    elif said := _first(tried, results, 2, end):
+        return f"Where there is a result, it is what the right one would be {said}."
+    else:
+        said = _first(tried, equal_sizes(tried.exercise, seed), 1, end)
+    return said and f"The result is what the right one would be {said}."
 
 
 def _first(tried: AnswerRun, asked: list[Question], least: int, end: float) -> str | None:
@@ -59,7 +61,7 @@ def _first(tried: AnswerRun, asked: list[Question], least: int, end: float) -> s
         if time.process_time() > end:
             return None
         if _explains(tried, asked, number, least):
-            return f"The result is what the right one would be {change.said}."
+            return change.said
     return None
 
 
@@ -93,7 +95,9 @@ def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
         return question.expected
     if _is_too_large(question.request, request):
         return Reply(error=Error("TooLarge", "a size that nobody asked for"))
-    return InProcess(reference).run(request)
+    # the learner has nothing to do with what is warned of here
+    with warnings.catch_warnings(action="ignore"):
+        return InProcess(reference).run(request)
 
 
 def _is_unchanged(before: Request, after: Request) -> bool:
@@ -146,17 +150,16 @@ def _at(request: Request, place: int, change: Callable[[Any], Any]) -> Request:
 
 def _always(exercise: Exercise) -> Iterator[Change]:
     """Give an optional argument its default always, or one of the constructor's its usual value."""
-    said = "with `{}` ignored, and {} always"
     for place, parameter in enumerate(exercise.parameters):
         if parameter.default is not parameter.empty:
             change = partial(_at, place=place, change=lambda _, usual=parameter.default: usual)
-            yield Change(said.format(parameter.name, _shown(parameter.default)), change)
+            yield Change(_ignored(parameter.name, parameter.default), change)
     first = cases(exercise, 0)[0].case
     built = inspect.signature(exercise.reference).parameters.values() if exercise.method else ()
     for place, parameter in enumerate(built):
         usual = first.build[place] if place < len(first.build) else parameter.default
         change = partial(_built, place=place, usual=usual, name=parameter.name)
-        yield Change(said.format(parameter.name, _shown(usual)), change)
+        yield Change(_ignored(parameter.name, usual), change)
 
 
 def _built(request: Request, place: int, usual: Any, name: str) -> Request:
@@ -167,8 +170,10 @@ def _built(request: Request, place: int, usual: Any, name: str) -> Request:
     return replace(request, build=build)
 
 
-def _shown(value: Any) -> str:
-    return f"`{getattr(value, '__name__', value)}`"
+def _ignored(name: str, usual: Any) -> str:
+    """Say that an argument is ignored, and what is there in its place if that has a name."""
+    shown = getattr(usual, "__name__", usual)
+    return f"with `{name}` ignored" + ("" if shown == "<lambda>" else f", and `{shown}` always")
 
 
 def _if_float(change: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -446,15 +446,17 @@ def example(x: Pair) -> str | None:
 
 def _first_entry(got: Any, expected: Any, tolerance: float) -> str | None:
     """Show where a list or a text begins to differ."""
-    what = ("character", 20) if isinstance(got, str) else ("entry", 1)
     both = enumerate(zip(got, expected, strict=False))
     place = next((i for i, (a, b) in both if not same(a, b, tolerance)), None)
     if place is None:
         if len(got) == len(expected):
             return None
         return f"the length is {len(got)}, where {len(expected)} is expected."
-    ours, right = (repr(y[place : place + what[1]])[:BRIEF] for y in (got, expected))
-    return f"from {what[0]} {place} on it is {ours}, where {right} is expected."
+    if isinstance(got, str):
+        ours, right = (repr(y[place : place + 20]) for y in (got, expected))
+        return f"from character {place} on it is {ours}, where {right} is expected."
+    ours, right = (repr(y[place])[:BRIEF] for y in (got, expected))
+    return f"entry {place} is {ours}, where {right} is expected."
 
 
 def _first_number(x: Pair) -> str | None:
@@ -522,6 +524,16 @@ def sizes(exercise: Exercise, case: Case) -> dict[str, int]:
         else:
             named[parameter.name] = value
     return {name: size for name, size in named.items() if type(size) is int}
+
+
+def sizes_without_a_name(exercise: Exercise, case: Case) -> set[int]:
+    """Return the sizes of the axes that the signature leaves open, such as those of a batch."""
+    return {
+        size
+        for parameter, value in zip(exercise.parameters, case.inputs, strict=False)
+        if isinstance(value, Tensor)
+        for size in value.shape[: value.dim() - len(_last_axes(parameter.annotation))]
+    }
 
 
 @cache

@@ -19,7 +19,14 @@ from course_lib.answers.answer import Reply, tensors
 from course_lib.answers.source import Source, names_bound, source_of
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.changed_arguments import changed_arguments
-from course_lib.checking.explain.difference import Pair, difference, example, pair, sizes
+from course_lib.checking.explain.difference import (
+    Pair,
+    difference,
+    example,
+    pair,
+    sizes,
+    sizes_without_a_name,
+)
 from course_lib.checking.run.trial import (
     ENDED,
     FLOAT64,
@@ -31,8 +38,10 @@ from course_lib.checking.run.trial import (
     Trial,
     ask,
     cases,
+    first_failing,
     same,
     same_reply,
+    smallest,
 )
 
 
@@ -133,28 +142,6 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def first_failing(trials: list[Trial]) -> Trial:
-    """Return the first property that fails."""
-    return next(trial for trial in trials if not trial.held)
-
-
-def smallest(trials: list[Trial]) -> Call | None:
-    """Return the smallest failing call of the first property that fails.
-
-    Where most of them give wrong results, it is one of these: an exception hides what is wrong. Of
-    right results it is one that changes its arguments, if that is what is wrong.
-    """
-    trial = first_failing(trials)
-    if trials[0].held and (changing := [x for y in trials for x in y.calls if x.changed()]):
-        return min(changing, key=lambda call: call.case.size)
-    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
-    results = [call for call in failing if not call.reply.error]
-    ended = any(call.reply.error and call.reply.error.type in ENDED for call in failing)
-    if 2 * len(results) > len(failing) and not ended:
-        failing = results
-    return min(failing, key=lambda call: call.case.size, default=None)
-
-
 def _named_sizes(exercise: Exercise, call: Call) -> str | None:
     """Name the sizes that torch's message about sizes speaks of, where they are all known."""
     message = call.reply.error.message if call.reply.error else ""
@@ -167,6 +154,8 @@ def _named_sizes(exercise: Exercise, call: Call) -> str | None:
         if number > 1
     }
     if len(names) < 2 or any(len(some) != 1 for some in names.values()):
+        return None
+    if names.keys() & sizes_without_a_name(exercise, call.case):
         return None
     said = [f"{number} is `{name}`" for number, [name] in names.items()]
     return f"Here {', '.join(said[:-1])} and {said[-1]}."

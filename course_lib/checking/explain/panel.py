@@ -85,7 +85,8 @@ def html(verdict: Verdict, in_notebook: bool = True) -> str:
         stays=stays(verdict) if in_notebook else None,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
-        next_steps=_next_steps(verdict) if in_notebook else (),
+        # the solution is there already, folded
+        next_steps=_next_steps(verdict)[solved:] if in_notebook else (),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
 

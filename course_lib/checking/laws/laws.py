@@ -17,7 +17,8 @@
     result, and a quarter of the points at most.
 12. The cases have every size that the signature allows: see `sizes`.
 13. No case is one that the reference refuses: guards are given in the stub, and not asked. None
-    has a result that is no data, of which nobody knows whether another is equal to it.
+    has a result that is no data, of which nobody knows whether another is equal to it. Its name
+    is understood alone, as a panel has it.
 14. What is made by machine is named as no known mistake that gives other results.
 15. No wrong answer is near: it differs by `FAR` tolerances somewhere, so that it fails on every
    processor, whatever its last digits are. A right one stays within half of the tolerance.
@@ -33,6 +34,7 @@ import contextlib
 import difflib
 import importlib
 import math
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -67,6 +69,7 @@ from course_lib.checking.run.trial import (
 )
 from course_lib.checking.verdict import earned, judge, refusal
 
+LEANS = re.compile(r"^(nor|and|or)\b|^the same( two)?,|^(many more|more( \w+)?|another)$")
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")
 NEW = 1000  # seeds from here on are those of no other law
@@ -207,6 +210,8 @@ def _large_numbers(exercise: Exercise) -> Iterator[str]:
 def _refused(exercise: Exercise) -> Iterator[str]:
     reference = InProcess(exercise.reference)
     for case in drawn(exercise, 0):
+        if LEANS.search(case.name):
+            yield f"a case whose name leans on that of another, {case.name}"
         reply = reference.run(request_for(exercise, case, 0))
         if reply.error:
             yield f"the reference refuses a case, {case.name}: {reply.error.message}"

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from course_lib import attention
-from course_lib.answers.answer import InProcess, Reply, as_data, change_tensors, tensors
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import InProcess, Probe, Reply, as_data, change_tensors, tensors
 from course_lib.checking.exercise import Case, Draw, Exercise
 from course_lib.checking.run.trial import (
     cases,

@@ -1,12 +1,13 @@
 """The sizes that the cases of an exercise must have, by the axes that its signature names."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import get_args
+from typing import Any, get_args, get_origin
 
 from torch import Tensor
 
+from course_lib.answers.source import define
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.run.trial import cases
 
@@ -20,7 +21,8 @@ def missing_sizes(exercise: Exercise) -> Iterator[str]:
 
     Where the signature allows any number of batch dimensions, there is a case with none and one
     with two. Each axis of positions has length 1 once. Any two axes differ once, and those of the
-    first matrix are once equal.
+    first matrix are once equal. A list is once empty and has once one entry, where the stub leaves
+    that to the learner.
     """
     seen = [_sizes(exercise, question.case) for question in cases(exercise, 0)]
     axes = list(dict.fromkeys(axis for sizes in seen for axis in sizes))
@@ -37,6 +39,28 @@ def missing_sizes(exercise: Exercise) -> Iterator[str]:
             yield f"no case has {a} unlike {b}"
     if len(axes) > 1 and not any(sizes[axes[0]] == sizes[axes[1]] for sizes in seen):
         yield f"no case has {axes[0]} = {axes[1]}"
+    yield from _missing_lengths(exercise)
+
+
+def _missing_lengths(exercise: Exercise) -> Iterator[str]:
+    asked = [question.case.inputs for question in cases(exercise, 0)]
+    for place, parameter in enumerate(exercise.parameters):
+        if get_origin(parameter.annotation) in (list, Sequence):
+            lengths = {len(inputs[place]) for inputs in asked}
+            before, value, after = asked[0][:place], asked[0][place], asked[0][place + 1 :]
+            stub = define(exercise.stub, exercise.name, vars(inspect.getmodule(exercise.reference)))
+            for length in {0, 1} - lengths:
+                if _is_left_open(stub, (*before, value[:length], *after)):
+                    yield f"no case has {length} of `{parameter.name}`"
+
+
+def _is_left_open(stub: Callable, inputs: tuple[Any, ...]) -> bool:
+    """Return True if the stub neither refuses these inputs nor answers for them."""
+    try:
+        stub(*inputs)
+    except Exception as error:
+        return isinstance(error, NotImplementedError)
+    return False
 
 
 def _sizes(exercise: Exercise, case: Case) -> dict[str, int]:

@@ -222,12 +222,14 @@ def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
 
 def forbidden_name(attempt: Attempt) -> str | None:
     """Return a function that an attempt or its helpers name, and may not call, if there is one."""
-    # the solution may stand on helpers that no answer may call
     exercise = attempt.exercise
-    if not attempt.source or is_library(attempt.source, exercise.name, exercise.id):
+    if not attempt.source:
         return None
     banned = (*named(load(exercise.id)), *ready_made.MACHINERY)
-    return next((y for x in attempt.written() for y in in_source(x, {}, banned)), None)
+    found = next((y for x in attempt.written() for y in in_source(x, {}, banned)), None)
+    # the solution may stand on helpers that no answer may call
+    is_ours = found and is_library(attempt.source, exercise.name, exercise.id)
+    return None if is_ours else found
 
 
 def warning(attempt: Attempt) -> str | None:

@@ -3,6 +3,8 @@
 import re
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from course_lib.checking.catalogue import ids, outline
@@ -11,6 +13,7 @@ from course_lib.checking.notebook.answer_cells import Attempt, attempts_in, read
 from course_lib.files.course_map import Outline
 from course_lib.files.workspace import Workspace
 
+PLOTS = "matplotlib.pyplot"
 AT_ONCE = 0.3  # seconds from the end of a cell to the next: nobody is as quick
 
 _cell_ids: dict[int, str | None] = {}  # by the number of the run; not every program says them
@@ -48,6 +51,29 @@ def notebook() -> Any:
 def in_a_row() -> bool:
     """Tell whether this cell has begun as soon as another had ended, as Run All lets it."""
     return bool(notebook()) and _pause < AT_ONCE
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Show nothing that is displayed inside, and close what is drawn: a check calls many times."""
+    if not notebook():
+        yield
+        return
+    from IPython.utils.capture import capture_output
+
+    before = _figures()
+    try:
+        with capture_output(stdout=False, stderr=False):
+            yield
+    finally:
+        for number in _figures() - before:
+            sys.modules[PLOTS].close(number)
+
+
+def _figures() -> set[int]:
+    """Return the numbers of the figures that are open: a notebook shows them behind its cell."""
+    plots = sys.modules.get(PLOTS)
+    return set(plots.get_fignums()) if plots else set()
 
 
 def said() -> dict[int, list[str]]:

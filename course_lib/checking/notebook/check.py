@@ -73,7 +73,8 @@ def check(exercise_id: str, answer: Any = ...) -> None:
     defined = attempt.define if attempt else lambda: answer
     if judged.status == "passed":
         graded = attempt and warning(attempt)
-        for said in filter(None, (remark(exercise, InProcess(defined())), graded)):
+        elsewhere = in_time(partial(remark, exercise), defined())
+        for said in filter(None, (elsewhere, graded)):
             _tell(said)
     if workspace := _workspace():
         record(workspace, judged, defined, attempt)
@@ -217,13 +218,13 @@ def my_transformer() -> str:
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
     lines, parts = len(page.splitlines()), len(one_page.PARTS)
-    print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
     name = f"{PAGE}.py"
     if workspace:
+        print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
         name = _write_page(workspace, page).name
         print(f"written to {name}: run it with `python {name}`")
     else:
-        print("your own answers, and the file beside them, need a workspace (`course learn`)")
+        print(f"{lines} lines; your own answers to {parts} exercises need a workspace")
     if (own or not workspace) and (shell := cells.notebook()):
         start = "<details open>" if own else "<details>"
         told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
@@ -261,7 +262,7 @@ def reveal(guess: Any, measured: Any) -> None:
         caller.f_globals["guess"], _guesses[place] = None, guess
     shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
     if guess is None:
-        return print(f"You made no guess; measured: {shown}.")
+        return print(f"Measured: {shown}.")
     print(f"You said {guess}; measured: {shown}. {predictions.told(guess, measured)}")
     if workspace := Workspace.find():
         # a prediction that cannot be kept is no reason to stop
@@ -282,13 +283,14 @@ def _keep(
     if attempt and read and is_alone(attempt):
         return workspace.keep(exercise_id, read)
     sources = [lambda: self_contained(answer()), *([lambda: read] if read else [])]
-    reasons = []
+    exercise, reasons = load(exercise_id), []
     for source in sources:
         try:
-            alone = verdict(exercise_id, define(kept := source(), load(exercise_id).name))
+            defined = define(kept := source(), exercise.name)
         except Exception as error:
             reasons.append(f"{error}")
             continue
+        alone = in_time(partial(judge, exercise), defined)
         if alone.status == "passed":
             return workspace.keep(exercise_id, kept)
         reasons.append(alone.message)

@@ -3,17 +3,22 @@
 import _thread
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from course_lib.answers.answer import Description, Error, InProcess, Reply, Request
 from course_lib.answers.source import Source, define_on
-from course_lib.checking.verdict import Verdict
+from course_lib.checking.notebook.cells import unseen
+
+Judged = TypeVar("Judged")
 
 SECONDS = 20.0  # of the processor's time, for all calls: a loop that keeps gradients fills memory
+WAITS = 20.0  # seconds by the clock, one after another, in which a call does not compute
 GLANCE = 0.2  # seconds between two looks at how long a call has taken
+IDLE = 0.01  # less of a glance in the processor is not computing, on a busy machine either
 
 
 class Interrupted(Exception):
@@ -26,10 +31,13 @@ class Interrupted(Exception):
         return [str(self)]
 
 
-def in_time(judged: Callable[["InTime"], Verdict], answer: Any = None) -> Verdict:
-    """Judge an answer in this process; to compute for too long is an error. Raises Interrupted."""
+def in_time(judged: Callable[["InTime"], Judged], answer: Any = None) -> Judged:
+    """Judge an answer in this process; to compute for too long is an error. Raises Interrupted.
+
+    What the answer displays or draws is not shown.
+    """
     try:
-        with InTime(answer, SECONDS) as handle:
+        with unseen(), InTime(answer, SECONDS) as handle:
             return judged(handle)
     except KeyboardInterrupt:
         raise Interrupted from None
@@ -39,7 +47,8 @@ class InTime(InProcess):
     """An answer in this process whose calls may compute for so many seconds together.
 
     They are interrupted, in the main thread, by a thread that looks now and then, since Windows
-    has no timer that sends signals. What the check itself computes is not counted.
+    has no timer that sends signals. What the check itself computes is not counted. Calls that wait
+    for a lock, a download or a clock are interrupted too, after `WAITS` seconds.
     """
 
     def __init__(self, answer: Any, seconds: float):
@@ -47,7 +56,7 @@ class InTime(InProcess):
         self._broken: Description | None = None
         self._seconds, self._left = seconds, seconds
         self._since: float | None = None
-        self._over, self._lock, self._end = False, threading.Lock(), threading.Event()
+        self._over, self._lock, self._end = "", threading.Lock(), threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
@@ -75,9 +84,8 @@ class InTime(InProcess):
 
     def run(self, request: Request) -> Reply:
         """Call the answer; after the last of its seconds, the reply is an error."""
-        late = Reply(error=Error("Timeout", f"no answer within {self._seconds:g} seconds"))
         if self._over:
-            return late
+            return self._late()
         start = time.process_time()
         try:
             self._since = start
@@ -92,11 +100,34 @@ class InTime(InProcess):
         except KeyboardInterrupt:
             if not self._over:
                 raise
-            return late
+            with self._lock:
+                self._since = None  # the interrupt may have come before this was noted
+            return self._late()
+
+    def _late(self) -> Reply:
+        return Reply(error=Error("Timeout", self._over))
 
     def _watch(self) -> None:
+        clock, spent, waited = time.monotonic(), time.process_time(), 0.0
         while not self._end.wait(GLANCE):
+            before, computed = clock, spent
+            clock, spent = time.monotonic(), time.process_time()
             with self._lock:
-                if self._since and time.process_time() - self._since > self._left:
-                    self._over = True
-                    _thread.interrupt_main()
+                if self._since is None:
+                    continue
+                idle = spent - computed < IDLE * (clock - before)
+                waited = waited + clock - before if idle else 0.0
+                if spent - self._since > self._left:
+                    self._over = f"no answer within {self._seconds:g} seconds"
+                elif waited > WAITS:
+                    self._over = f"nothing was computed for {WAITS:g} seconds"
+                if self._over:
+                    _interrupt()
+
+
+def _interrupt() -> None:
+    """Raise KeyboardInterrupt in the main thread."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:  # what waits, wakes up from a signal alone
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -13,12 +13,13 @@ from course_lib.answers.answer import (
     Answer,
     Foreign,
     InProcess,
+    Named,
+    Probe,
     Reply,
     Request,
     change_tensors,
     tensors,
 )
-from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.process import RemoteAnswer
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import ATEN, Watch, without_compiler
@@ -237,6 +238,28 @@ class AnswerRun:
         # a law is written for right outputs: on others it may fail in any way
         except Exception:
             return False
+
+
+def first_failing(trials: list[Trial]) -> Trial:
+    """Return the first property that fails."""
+    return next(trial for trial in trials if not trial.held)
+
+
+def smallest(trials: list[Trial]) -> Call | None:
+    """Return the smallest failing call of the first property that fails.
+
+    Where most of them give wrong results, it is one of these: an exception hides what is wrong. Of
+    right results it is one that changes its arguments, if that is what is wrong.
+    """
+    trial = first_failing(trials)
+    if trials[0].held and (changing := [x for y in trials for x in y.calls if x.changed()]):
+        return min(changing, key=lambda call: call.case.size)
+    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
+    results = [call for call in failing if not call.reply.error]
+    ended = any(call.reply.error and call.reply.error.type in ENDED for call in failing)
+    if 2 * len(results) > len(failing) and not ended:
+        failing = results
+    return min(failing, key=lambda call: call.case.size, default=None)
 
 
 def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
@@ -580,6 +603,8 @@ def deviation(a: Any, b: Any, tolerance: float) -> float:
     if isinstance(a, dict):
         pairs = ((a[key], b[key]) for key in a) if a.keys() == b.keys() else [(0, None)]
         return _largest(pairs, tolerance)
+    if isinstance(a, float) and math.isnan(a) and math.isnan(b):
+        return 0.0
     if isinstance(a, float) and a != b and tolerance:
         apart = abs(a - b) / (tolerance * max(1.0, abs(b)))
         return math.inf if math.isnan(apart) else apart

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.add_norm import DeepNorm
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
@@ -89,6 +89,14 @@ def after_the_norm(self, x, *args):
     formula have it?"""
     added = x + self.sublayer(x, *args)
     return self.alpha * self.norm_layer(added, self.gain, self.bias)
+
+
+@exercise.mistake
+def layer_divided(self, x, *args):
+    """What the layer found was divided by alpha, and x has no factor. Before a layer norm that is
+    nearly the same; any other norm sees the smaller sum. Which of the two terms has the factor?"""
+    added = x + self.sublayer(x, *args) / self.alpha
+    return self.norm_layer(added, self.gain, self.bias)
 
 
 @exercise.mistake

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.add_norm import PostNorm
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(

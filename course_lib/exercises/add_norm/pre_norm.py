@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.add_norm import PreNorm
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(

@@ -1,6 +1,6 @@
 """Writing one of a list of answers: the model chooses, and only among what can still be right."""
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.assistant import constrained
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 

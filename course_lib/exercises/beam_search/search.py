@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.translation import beam_search
 

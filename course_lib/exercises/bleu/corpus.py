@@ -25,7 +25,8 @@ exercise = Exercise(
         "is the brevity penalty": "no_penalty",
         "There is one reference": GIVEN,
         "no smoothing": "smoothed",
-        "gives 0": "zeros_left_out",
+        "an order without a match": "zeros_left_out",
+        "without an n-gram gives 0": "orders_without_n_grams_left_out",
     },
 )
 
@@ -77,6 +78,7 @@ def cases(draw: Draw):
             [["a", "c"], *corpus(draw, 3)[1]],
         ),
     )
+    yield "no sentence has four words", ([list("abc"), ["d"]], [list("abcx"), list("de")])
     yield "nothing was written", ([[]], [list("abc")])
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
 
@@ -257,6 +259,14 @@ def zeros_left_out(hypotheses, references, most=4):
     """An order that no n-gram matches was left out of the mean, so a poor translation is better off
     than it should be. Without smoothing, what is a product with the factor 0?"""
     shares = [share for share in precisions(hypotheses, references, most) if share]
+    return 100 * geometric(shares) * brevity(hypotheses, references)
+
+
+@exercise.mistake
+def orders_without_n_grams_left_out(hypotheses, references, most=4):
+    """An order of which the hypotheses have no n-gram was left out of the mean, so texts of three
+    words can reach 100. How many of their 4-grams match?"""
+    shares = [x for x in precisions(hypotheses, references, most) if x is not None]
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 

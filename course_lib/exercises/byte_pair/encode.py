@@ -46,6 +46,7 @@ def cases(draw: Draw):
     yield "letters that no merge knows", (text(draw, 60, 5), learned(draw, 8))
     yield "no merges", (text(draw, 10), [])
     yield "one token", ([x], learned(draw, 4))
+    yield "no token", ([], [(a, b)])
 
 
 @exercise.requires("the tokens, spelled out, are the text")
@@ -122,7 +123,7 @@ def numbered_behind_those_that_occur(ids, merges):
     give the same pair another number. Bytes are 0 to 255 whether they occur or not."""
     found = list(ids)
     for i, pair in enumerate(merges):
-        found = merge(found, pair, max(ids) + 1 + i)
+        found = merge(found, pair, max(ids, default=255) + 1 + i)
     return found
 
 

@@ -41,6 +41,7 @@ def cases(draw: Draw):
     yield "digits that look like the pair", ([100 + x, b, x, 10 * b], (x, b), 256)
     yield "the pair is not there", ([c, a, c], (a, b), 256)
     yield "one token", ([a], (a, a), 256)
+    yield "no token", ([], (a, b), 256)
 
 
 def spell(ids, pair, new):

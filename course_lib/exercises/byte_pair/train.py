@@ -124,6 +124,13 @@ def numbered_from_257(ids, count):
 
 
 @exercise.mistake
+def numbered_after_the_text(ids, count):
+    """The new tokens are numbered on from the largest in the text. All 256 bytes come first,
+    whether they occur or not: what is the number of the first merge?"""
+    return learn(ids, count, first=max(ids, default=255) + 1)
+
+
+@exercise.mistake
 def single_pairs(ids, count):
     """Pairs that occur only once were merged as well. Such a merge learns one place of this text by
     heart: when does learning end?"""

@@ -109,6 +109,18 @@ def filtered(
 
 
 @exercise.mistake
+def closing_brackets_refuse(text):
+    """A page with a closing curly bracket alone was refused. The rule names the opening one, {."""
+    return filtered(text, page=lambda text: "lorem ipsum" in text.lower() or {*"{}"} & {*text})
+
+
+@exercise.mistake
+def opening_marks_close(text):
+    """A line that ends in an opening quotation mark was kept. Which of the two marks closes?"""
+    return filtered(text, ends=(*ENDS, "\u201c"))
+
+
+@exercise.mistake
 def more_than_five(text):
     """Lines of five words are thrown away: *at least five* has five in it."""
     return filtered(text, least=6)

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
-from course_lib.answers.answer import Misfit
-from course_lib.answers.probe_layers import Named, Probe
+from course_lib.answers.answer import Misfit, Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER

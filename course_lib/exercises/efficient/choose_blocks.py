@@ -1,4 +1,4 @@
-"""Attention by content: a cheap score between blocks decides who is looked at."""
+"""Attention by content: a cheap score decides which blocks each query looks at."""
 
 import torch
 from torch import Tensor
@@ -25,14 +25,14 @@ exercise = Exercise(
     no_gradient="a choice of blocks has none",
     hints=(
         "A text of 4,000 tokens in blocks of 40: how many scores are there between tokens, and "
-        "how many between blocks? Which one vector could speak for 40 queries?",
-        "Nobody may choose a later block, and each must have itself. Which score makes a block "
+        "how many between tokens and blocks? Which one vector could speak for 40 keys?",
+        "No query may choose a later block, and each must have its own. Which score makes a block "
         "lose against all others, and which makes it win?",
-        "The first block has nothing before it. How many of its places does `topk` fill with "
-        "blocks that it must not see, and how do you recognise them afterwards?",
+        "A query of the first block has nothing before it. How many of its places does `topk` fill "
+        "with blocks that it must not see, and how do you recognise them afterwards?",
     ),
     clauses={
-        "is mean query . mean key": "first_tokens_alone",
+        "is query . mean key": "first_tokens_alone",
         "with the highest scores": "lowest_scores",
         "in any order": GIVEN,
         "or all of them where there": "more to choose than there are",
@@ -59,22 +59,29 @@ def cases(draw: Draw):
     yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
 
 
-@exercise.requires("each row has itself, no later block, and as many as asked", points=2)
+@exercise.requires("each row has its own block, no later one, and as many as asked", points=2)
 def as_many_as_asked(answer, draw: Draw):
     found = answer(draw.normal(24, 3), draw.normal(24, 3), 2, 4).tolist()
     rows = [[block for block in row if block != -1] for row in found]
     return all(
-        own in row and max(row) == own and len(set(row)) == len(row) == min(own + 1, 5)
-        for own, row in enumerate(rows)
+        i // 2 in row and max(row) == i // 2 and len(set(row)) == len(row) == min(i // 2 + 1, 5)
+        for i, row in enumerate(rows)
     )
 
 
 @exercise.requires("a block whose keys are the query's own direction is chosen, however far back")
 def far_back(answer, draw: Draw):
     q, k = draw.normal(40, 6), draw.normal(40, 6)
-    k[4:8] = 5 * q[-4:].mean(0)
-    found = answer(q, k, 4, 1)[-1].tolist()
-    return sorted(found) == [1, 9]
+    k[4:8] = 5 * q[-1]
+    return sorted(answer(q, k, 4, 1)[-1].tolist()) == [1, 9]
+
+
+@exercise.requires("a later token changes no earlier row")
+def no_later_token_has_a_say(answer, draw: Draw):
+    q, k = draw.normal(24, 5), draw.normal(24, 5)
+    rows = in_order(answer(q, k, 4, 2))[:21]
+    q[21:], k[21:] = draw.normal(3, 5), draw.normal(3, 5)
+    return torch.equal(in_order(answer(q, k, 4, 2))[:21], rows)
 
 
 @exercise.requires("a long text never makes a tensor of n x n, and its blocks are right")
@@ -90,26 +97,39 @@ def means(x, block):
 
 def pick(scores, chosen, own=True, past=True, largest=True, fill=-1):
     """Take blocks by their scores, in as many ways as there are mistakes."""
-    back = torch.arange(scores.shape[-1]).unsqueeze(-1) - torch.arange(scores.shape[-1])
+    n, blocks = scores.shape[-2:]
+    back = torch.arange(n).unsqueeze(-1) // (n // blocks) - torch.arange(blocks)
     scores = scores if largest else -scores
     if past:
         scores = scores.masked_fill(back < 0, -torch.inf)
     scores = scores.masked_fill(back == 0, torch.inf if own else -torch.inf)
-    best, listed = scores.topk(min(chosen + own, scores.shape[-1]))
+    best, listed = scores.topk(min(chosen + own, blocks))
     return listed.masked_fill(best == -torch.inf, fill) if fill is not None else listed
 
 
 def cheap(q, k, block):
-    return means(q, block) @ means(k, block).mT
+    return q @ means(k, block).mT
 
 
 @exercise.mistake(raises=MemoryError)
 def scores_of_all_tokens(q, k, block, chosen):
     """All n x n scores were computed, and averaged afterwards. Where else can you average: before
     the product, or behind it?"""
-    scores = q @ k.mT
-    blocks = scores.unflatten(-2, (-1, block)).mean(-2).unflatten(-1, (-1, block)).mean(-1)
-    return pick(blocks, chosen)
+    return pick((q @ k.mT).unflatten(-1, (-1, block)).mean(-1), chosen)
+
+
+@exercise.mistake
+def queries_averaged(q, k, block, chosen):
+    """The queries of a block chose together, by their mean. It contains later queries: who has a
+    say in what an earlier token sees?"""
+    return pick(cheap(means(q, block).repeat_interleave(block, dim=-2), k, block), chosen)
+
+
+@exercise.mistake
+def a_row_for_each_block(q, k, block, chosen):
+    """There is one row for each block of queries. Whose is it where two queries of a block want
+    different things?"""
+    return pick(cheap(means(q, block), k, block), chosen)
 
 
 @exercise.mistake
@@ -120,15 +140,15 @@ def lowest_scores(q, k, block, chosen):
 
 @exercise.mistake
 def later_blocks_too(q, k, block, chosen):
-    """A row lists blocks that come after it. In a causal model, which scores must lose against all
-    others?"""
+    """A row lists blocks that come after its query. In a causal model, which scores must lose
+    against all others?"""
     return pick(cheap(q, k, block), chosen, past=False)
 
 
 @exercise.mistake
-def without_itself(q, k, block, chosen):
-    """A row does not list its own block, so its tokens do not even see themselves. Which score
-    makes a block win against all others?"""
+def without_its_own(q, k, block, chosen):
+    """A row does not list its query's own block, so no token even sees itself. Which score makes a
+    block win against all others?"""
     return pick(cheap(q, k, block), chosen, own=False)
 
 
@@ -147,46 +167,44 @@ def filled_with_later_ones(q, k, block, chosen):
 
 
 @exercise.mistake
-def itself_counted(q, k, block, chosen):
-    """A row has one block too few: the block itself is not one of those that are chosen."""
+def its_own_counted(q, k, block, chosen):
+    """A row has one block too few: the query's own is not one of those that are chosen."""
     return pick(cheap(q, k, block), max(chosen - 1, 0))
 
 
 @exercise.mistake
 def nearest_blocks(q, k, block, chosen):
-    """The nearest blocks were listed: that is a window. Which earlier blocks *fit* the queries?"""
-    blocks = q.shape[-2] // block
-    back = torch.arange(blocks).unsqueeze(-1) - torch.arange(blocks)
-    return pick(-back.float().expand(*q.shape[:-2], -1, -1), chosen)
+    """The nearest blocks were listed: that is a window. Which earlier blocks *fit* the query?"""
+    nearest = torch.arange(q.shape[-2] // block).float()
+    return pick(nearest.expand(*q.shape[:-1], -1), chosen)
 
 
 @exercise.mistake
 def keys_choose(q, k, block, chosen):
-    """Queries and keys have changed places: each block asked who would look at it."""
+    """Queries and keys have changed places: each key asked who would look at it."""
     return pick(cheap(k, q, block), chosen)
 
 
 @exercise.mistake
 def first_tokens_alone(q, k, block, chosen):
-    """The first token of each block spoke for all of it. What would a mean say that it does not?"""
-    return pick(q[..., ::block, :] @ k[..., ::block, :].mT, chosen)
+    """The first key of each block spoke for all of it. What would a mean say that it does not?"""
+    return pick(q @ k[..., ::block, :].mT, chosen)
 
 
 @exercise.mistake
 def strided(q, k, block, chosen):
     """Tokens that are far apart were averaged together: a block is tokens side by side. What does
     `reshape` count up last?"""
-    queries, keys = (x.unflatten(-2, (block, -1)).mean(-3) for x in (q, k))
-    return pick(queries @ keys.mT, chosen)
+    return pick(q @ k.unflatten(-2, (block, -1)).mean(-3).mT, chosen)
 
 
 @exercise.alternative
 def row_by_row(q, k, block, chosen):
-    scores = torch.einsum("...id,...jd->...ij", means(q, block), means(k, block))
-    blocks = scores.shape[-1]
+    scores = torch.einsum("...id,...jd->...ij", q, means(k, block))
     found = torch.full((*scores.shape[:-1], chosen + 1), -1)
-    for own in range(blocks):
-        earlier = scores[..., own, :own].argsort(dim=-1, descending=True)[..., :chosen]
-        found[..., own, 0] = own
-        found[..., own, 1 : 1 + earlier.shape[-1]] = earlier
+    for i in range(q.shape[-2]):
+        own = i // block
+        earlier = scores[..., i, :own].argsort(dim=-1, descending=True)[..., :chosen]
+        found[..., i, 0] = own
+        found[..., i, 1 : 1 + earlier.shape[-1]] = earlier
     return found

@@ -52,7 +52,7 @@ def cases(draw: Draw):
     q, k, v = tokens(draw, 3, d_k=2, d_v=4)
     unread = torch.tensor([[False], [True], [False]])
     yield "a query whose features are zeros", (q.masked_fill(unread, -300.0), k, v)
-    yield "the same, causal", (q.masked_fill(unread, -300.0), k, v, True)
+    yield "a query whose features are zeros, causal", (q.masked_fill(unread, -300.0), k, v, True)
     yield "two batch dimensions, causal", (*tokens(draw, 3, 2, 4, d_k=5, d_v=2), True)
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3)
 

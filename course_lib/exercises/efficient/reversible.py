@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.efficient.reversible import ReversibleBlock, halves
 
@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "two tokens", (draw.normal(2, 4),), (LINEAR, LINEAR)
     yield "three tokens, layers that mix them", (draw.normal(3, 4),), (MEAN, Probe("whole_mean"))
     yield "two different layers", (draw.normal(5, 4),), (LINEAR, MEAN)
-    yield "the same two, exchanged", (draw.normal(5, 4),), (MEAN, LINEAR)
+    yield "two different layers, exchanged", (draw.normal(5, 4),), (MEAN, LINEAR)
     yield "wider tokens", (draw.normal(4, 6),), (Probe("linear", (3, 3)), AHEAD)
     yield "the narrowest tokens", (draw.normal(3, 2),), (AHEAD, MEAN)
     yield "one token", (draw.normal(1, 4),), (LINEAR, LINEAR)

@@ -31,7 +31,7 @@ exercise = Exercise(
 def cases(draw: Draw):
     n, side = draw.number(11, 30), draw.number(2, 5)
     yield "four words, three in sight", (4, 3)
-    yield "more words", (n, 2 * side + 1)
+    yield "an odd width", (n, 2 * side + 1)
     yield "itself alone", (3, 1)
     yield "an even width", (n, 2 * side)
     yield "a width of two", (draw.number(5, 30), 2)

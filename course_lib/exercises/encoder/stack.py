@@ -5,7 +5,7 @@ from functools import reduce
 import torch
 from torch.nn import functional as F
 
-from course_lib.answers.probe_layers import Named, Probe
+from course_lib.answers.answer import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER

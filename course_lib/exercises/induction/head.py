@@ -1,5 +1,7 @@
 """Four matrices set by hand: a head that finds what followed the same token before."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -10,16 +12,26 @@ from course_lib.masks import causal_mask
 from course_lib.self_attention import scaled_dot_product_attention
 
 FLOATS = (torch.float32, torch.float64)
-POSITION = 16
+POSITION, LONGEST = 16, 600
 
 
-def written(vocab: int) -> tuple[Tensor, Tensor]:
-    """Return the tokens of a text in which all but the first return, and those before them."""
+def written(vocab: int) -> Tensor:
+    """Return the tokens of a text in which all but the first return."""
     generator = torch.Generator().manual_seed(vocab)
     rounds = [torch.rand(vocab - 1, generator=generator).argsort() + 1 for _ in range(3)]
     # the first token is no other's, and the first of a round may be the last of the one before
-    tokens = torch.cat([torch.zeros(1, dtype=torch.long), *rounds])
-    return tokens, torch.cat([tokens[:1], tokens[:-1]])
+    return torch.cat([torch.zeros(1, dtype=torch.long), *rounds])
+
+
+def longest(vocab: int) -> Tensor:
+    """Return the tokens of a text as long as may be, whose last one has come once before."""
+    others = torch.arange(LONGEST - 3) % max(vocab - 2, 1) + min(2, vocab - 1)
+    return torch.cat([torch.tensor([0, 1]), others, torch.tensor([1])])
+
+
+def before_each(tokens: Tensor) -> Tensor:
+    """Return the token before each; the first one has itself."""
+    return torch.cat([tokens[:1], tokens[:-1]])
 
 
 def stream_of(tokens: Tensor, before: Tensor, vocab: int) -> Tensor:
@@ -50,23 +62,31 @@ def behaviour(matrices):
     vocab = (d_model - POSITION) // 3
     if vocab < 2 or d_model != 3 * vocab + POSITION:
         return [0, "shapes that do not fit the stream"]
-    tokens, before = written(vocab)
-    x = stream_of(tokens, before, vocab)
-    mask, follows = causal_mask(len(tokens)), tokens.unsqueeze(-1) == before
-    output = scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask) @ w_o
-    follows[:, 0] = False
-    seen = (follows & mask).any(-1)
-    shares = (follows & mask).double()[seen] @ F.one_hot(tokens, vocab).double()
-    expected = torch.zeros(int(seen.sum()), d_model).double()
-    expected[:, 2 * vocab : 3 * vocab] = shares / shares.sum(-1, keepdim=True)
-    others = torch.arange(d_model).div(vocab, rounding_mode="floor") != 2
-    elsewhere = output[:, others].abs().max() > 2e-3
-    if not elsewhere and torch.allclose(output[seen], expected, atol=2e-3):
+    if all(_finds((w_q, w_k, w_v, w_o), text(vocab), vocab) for text in (written, longest)):
         return [vocab, FOUND]
+    tokens = written(vocab)
+    before, mask = before_each(tokens), causal_mask(len(tokens))
+    x = stream_of(tokens, before, vocab)
     looks = _preferred((x @ w_q) @ (x @ w_k).mT, tokens, before, mask)
     carried = _carried(w_v @ w_o, vocab)
     mixed = ", mixed with others" if carried == "token, to prediction," else ""
     return [vocab, f"{carried} of {looks}{mixed}"]
+
+
+def _finds(matrices: tuple[Tensor, ...], tokens: Tensor, vocab: int) -> bool:
+    """Return True if the head predicts, where it can, what followed, and writes nothing else."""
+    w_q, w_k, w_v, w_o = matrices
+    before, mask = before_each(tokens), causal_mask(len(tokens))
+    x, follows = stream_of(tokens, before, vocab), tokens.unsqueeze(-1) == before
+    output = scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask) @ w_o
+    follows[:, 0] = False
+    seen = (follows & mask).any(-1)
+    shares = (follows & mask).double()[seen] @ F.one_hot(tokens, vocab).double()
+    expected = torch.zeros(int(seen.sum()), len(w_q)).double()
+    expected[:, 2 * vocab : 3 * vocab] = shares / shares.sum(-1, keepdim=True)
+    others = torch.arange(len(w_q)).div(vocab, rounding_mode="floor") != 2
+    elsewhere = output[:, others].abs().max() > 2e-3
+    return not elsewhere and torch.allclose(output[seen], expected, atol=2e-3)
 
 
 def _carried(moved: Tensor, vocab: int) -> str:
@@ -130,7 +150,7 @@ exercise = Exercise(
         "the token that followed it there": "finds_itself",
         "to within 0.002": "too_soft",
         "Elsewhere the prediction is free": GIVEN,
-        "up to 600 tokens": "one_scale_of_18",
+        "up to 600 tokens": "enough_for_short_texts",
         "d_k and d_v are free": GIVEN,
     },
     tolerance=1e-3,
@@ -151,7 +171,7 @@ def cases(draw: Draw):
     yield "three tokens", (3,)
     yield "a few tokens", (draw.number(5, 9),)
     yield "many tokens", (draw.number(60, 100),)
-    yield "more tokens", (draw.number(120, 201),)
+    yield "almost 200 tokens", (draw.number(190, 201),)
 
 
 @exercise.requires("in new texts, each token that has occurred before gets what followed it", 3)
@@ -217,6 +237,14 @@ def written_over_the_token(vocab):
 
 
 @exercise.mistake
+def written_twice(vocab):
+    """What is found is right, and it is added to the prediction and to the token's own part as
+    well. Which columns of w_o are those of the prediction?"""
+    w_q, w_k, w_v, w_o = selected(vocab, TOKEN, BEFORE)
+    return w_q, w_k, w_v, w_o + selected(vocab, TOKEN, BEFORE, output=TOKEN)[3]
+
+
+@exercise.mistake
 def written_over_the_token_before(vocab):
     """What is found is right, and it is added to the part that head 1 has written. Which columns of
     w_o are those of the prediction?"""
@@ -237,6 +265,14 @@ def one_scale_for_all(scale):
 # enough for three tokens, for a few
 for scale in (18, 40):
     exercise.mistake(one_scale_for_all(scale))
+
+
+@exercise.mistake
+def enough_for_short_texts(vocab):
+    """In a short text the right keys take all the weight. In a text of 600 tokens there may be one
+    right key and 599 others, which together take a part of it: how large must the difference of the
+    scores be?"""
+    return selected(vocab, TOKEN, BEFORE, scale=2 * math.log(vocab) + 7.5)
 
 
 @exercise.mistake

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.masks import causal_mask
 from course_lib.real_models import KeyValueCache, grouped_query_attention

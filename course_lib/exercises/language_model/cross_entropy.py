@@ -42,10 +42,10 @@ def cases(draw: Draw):
     yield "padding is ignored", (draw.normal(3, 4, 6), padded, 0)
     beyond = draw.integers(0, 5, 6)
     beyond[[1, 4]] = -100
-    yield "what is ignored is no token", (draw.normal(6, 5), beyond, -100)
+    yield "an ignored number below zero", (draw.normal(6, 5), beyond, -100)
     beyond = draw.integers(0, 5, 2, 3)
     beyond[:, 1] = 99
-    yield "nor is it where it is too large", (draw.normal(2, 3, 5), beyond, 99)
+    yield "an ignored number beyond the vocabulary", (draw.normal(2, 3, 5), beyond, 99)
     yield "nothing to ignore", (draw.normal(3, 5), draw.integers(0, 4, 3), 4)
 
 

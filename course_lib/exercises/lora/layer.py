@@ -5,8 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from course_lib.answers.answer import Misfit
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Misfit, Probe
 from course_lib.assistant import LowRankLinear
 from course_lib.checking.exercise import Draw, Exercise
 

@@ -121,6 +121,14 @@ def over_the_tokens(x, w, k):
 
 
 @exercise.mistake
+def chosen_by_probability(x, w, k):
+    """Probabilities were compared, and not scores: where one score is far above the others, theirs
+    have the probability 0, and the order among them is lost. On what do you call `topk`?"""
+    kept, experts = torch.softmax(x @ w, -1).topk(k, dim=-1)
+    return experts, kept / kept.sum(-1, keepdim=True)
+
+
+@exercise.mistake
 def one_alone(x, w, k):
     """One expert was chosen for each token, whatever k is."""
     return route(x, w, 1)

@@ -4,7 +4,7 @@ import torch
 from einops import rearrange, reduce
 from torch.nn import functional as F
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import FUSED_ATTENTION

@@ -34,7 +34,7 @@ def cases(draw: Draw):
     yield "several heads", (draw.number(100, 10**6), heads, d_k, d_v)
     yield "several heads, with biases", (d_model, heads, d_k, d_v, True)
     yield "heads that share a word out", (heads * d_k, heads, d_k, d_k)
-    yield "the same, with biases", (heads * d_k, heads, d_k, d_k, True)
+    yield "heads that share a word out, with biases", (heads * d_k, heads, d_k, d_k, True)
     yield "one head, with biases", (d_model, 1, d_k, d_v, True)
     yield "the paper's", (512, 8, 64, 64)
     yield "the paper's, with biases", (512, 8, 64, 64, True)

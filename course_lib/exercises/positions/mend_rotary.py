@@ -21,7 +21,7 @@ exercise = Exercise(
     ),
     clauses={
         "brings one new query at a time": "one new token",
-        "Values are not turned": "one new token",
+        "Values are not turned": "values_turned",
     },
     # a negative axis that is also the last one
     equivalent=("-1 -> 1",),
@@ -104,10 +104,35 @@ def all_at_the_end(q, k, v):
 
 
 @exercise.mistake
+def first_tokens(q, k, v):
+    """The queries are the first tokens now, in their places and in the mask. A model that writes
+    brings the newest one: which keys may it see?"""
+    queries, keys = torch.arange(q.shape[-2]), torch.arange(k.shape[-2])
+    scores = dot_scores(rotary(q, queries), rotary(k, keys)) / q.shape[-1] ** 0.5
+    return weighted_sum(softmax(scores, queries.unsqueeze(-1) >= keys), v)
+
+
+@exercise.mistake
+def not_itself(q, k, v):
+    """The places are right now, but no query sees its own key. That line was right before: j <= i
+    has i in it."""
+    queries, keys = places(q, k)
+    scores = dot_scores(rotary(q, queries), rotary(k, keys)) / q.shape[-1] ** 0.5
+    return weighted_sum(softmax(scores, queries.unsqueeze(-1) > keys), v)
+
+
+@exercise.mistake
 def no_mask(q, k, v):
     """The places are right now, but each query sees the keys behind it. That line was right
     before."""
     return attended(q, k, v, *places(q, k), mask=False)
+
+
+@exercise.mistake(raises=ValueError)
+def values_turned(q, k, v):
+    """The values were turned as well. What a token says is the same wherever it is: only the scores
+    know of places."""
+    return attended(q, k, rotary(v, places(q, k)[1]), *places(q, k))
 
 
 @exercise.mistake

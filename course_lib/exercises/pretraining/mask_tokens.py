@@ -53,7 +53,7 @@ exercise = Exercise(
         "not in `special`": "special_too",
         "80 % become `mask`": "all_masked",
         "10 % stay as they are": "none_stays",
-        "a random id below `vocab`": "random tokens are any id",
+        "a random id below `vocab`": "ids_of_the_text",
         "-100 elsewhere": "all_targets",
         "The same seed makes the same choice": "own_seed",
     },
@@ -157,6 +157,21 @@ def independent(answer, draw: Draw):
     _, targets = answer(tokens, 0.5, MASK, VOCAB, SPECIAL, draw.number(0, 1000))
     chosen = (targets != -100).float()
     return all(0.1 < part < 0.9 for axis in (0, 1) for part in chosen.mean(axis).tolist())
+
+
+@exercise.requires("a text of one token is chosen in some calls, and not in others")
+def by_chance(answer, draw: Draw):
+    one, first = torch.tensor([[9]]), draw.number(0, 1000)
+    chosen = {
+        answer(one, 0.5, MASK, VOCAB, SPECIAL, seed)[1].item() for seed in range(first, first + 30)
+    }
+    return chosen == {9, -100}
+
+
+@exercise.requires("a text in which all tokens are alike gets other ids, too")
+def other_ids(answer, draw: Draw):
+    inputs, _ = answer(torch.full((60, 60), 9), 1.0, MASK, VOCAB, SPECIAL, draw.number(0, 1000))
+    return len(inputs.unique()) > VOCAB / 2
 
 
 def hidden(
@@ -280,6 +295,30 @@ def one_noise_for_all(tokens, share, mask, vocab, special, seed):
     """One random token serves the whole text. Each is drawn by itself, from the ids below
     `vocab`."""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noises=()))
+
+
+@exercise.mistake
+def as_many_as_the_share(tokens, share, mask, vocab, special, seed):
+    """As many tokens are chosen as the share says, and not each with this probability: a text of
+    one token is chosen always or never. What is drawn for each token?"""
+    draws = torch.Generator().manual_seed(seed)
+    places = torch.rand(tokens.shape, generator=draws)
+    spared = torch.isin(tokens, torch.tensor(special, dtype=tokens.dtype))
+    order = places.masked_fill(spared, 2.0).flatten().argsort().argsort().reshape(tokens.shape)
+    chosen = order < round(share * int((~spared).sum()))
+    inputs, _ = hidden(tokens, 1.0, mask, vocab, special, seed)
+    return asked(tokens, torch.where(chosen, inputs, tokens), chosen)
+
+
+@exercise.mistake
+def ids_of_the_text(tokens, share, mask, vocab, special, seed):
+    """The random ids were taken from the text, so a token that it does not have never comes. They
+    may be any id below `vocab`."""
+    generator = torch.Generator().manual_seed(seed)
+    inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
+    noisy = chosen & (inputs != mask) & (inputs != tokens)
+    places = torch.randint(tokens.numel(), tokens.shape, generator=generator)
+    return asked(tokens, torch.where(noisy, tokens.flatten()[places], inputs), chosen)
 
 
 @exercise.alternative

@@ -102,6 +102,14 @@ def last_alone(drawn, stop):
     return (stops(drawn, stop) == 1) & (drawn == stop)
 
 
+@exercise.mistake
+def along_the_first_axis(drawn, stop):
+    """The stops were counted along the first axis, which in a group is that of the answers. Which
+    axis holds the tokens of one?"""
+    ends = (drawn == stop).long()
+    return ends.cumsum(0) - ends == 0
+
+
 @exercise.alternative
 def shifted(drawn, stop):
     before = torch.zeros_like(drawn)

@@ -124,6 +124,24 @@ def factorials(n, c, k):
     return 1 - float(math.comb(n - c, k)) / float(math.comb(n, k))
 
 
+@exercise.mistake(raises=OverflowError)
+def always_factorials(n, c, k):
+    """Right for few answers. With thousands the numbers of ways fit into no float, even where no k
+    are wrong: which product has factors between 0 and 1?"""
+    return 1 - float(math.comb(n - c, k)) / float(math.comb(n, k))
+
+
+@exercise.mistake
+def product_goes_on(n, c, k):
+    """Right for few answers. Where fewer than k of thousands are wrong, the first factors are large
+    and negative: their product overflows, and infinity times 0 is NaN. Can k wrong answers be
+    drawn there?"""
+    missed = 1.0
+    for i in range(n - c + 1, n + 1):
+        missed *= 1 - k / i
+    return 1 - missed
+
+
 @exercise.alternative
 def whole_numbers(n, c, k):
     ways = math.comb(n, k)

@@ -9,7 +9,7 @@ from course_lib.checking.ready_made import RECURRENT
 exercise = Exercise(
     reference=rnn_cell,
     lesson="01",
-    title="A word and a memory become a memory",
+    title="A token and a state become a state",
     minutes=5,
     difficulty=1,
     hints=(
@@ -185,6 +185,13 @@ def only_the_word_squashed(x, h, w_x, w_h, b):
     """The tanh closed too early: it squashed what the word says, and memory and bias were added
     afterwards. Where does its bracket end?"""
     return torch.tanh(x @ w_x) + h @ w_h + b
+
+
+@exercise.mistake
+def only_the_word_and_bias_squashed(x, h, w_x, w_h, b):
+    """The tanh closed too early: it squashed what the word and the bias say, and the memory was
+    added afterwards, so states reach beyond 1. Where does its bracket end?"""
+    return torch.tanh(x @ w_x + b) + h @ w_h
 
 
 @exercise.mistake

@@ -23,7 +23,7 @@ exercise = Exercise(
         "States that do not wait": "work_of_attention",
         "`kind` is": GIVEN,
         "as few as are enough": "not_rounded",
-        "A token alone still takes its step": "one word, read by an RNN",
+        "A token alone still takes its step": "no_step_alone",
         "it takes no layer of windows": "at_least_one_layer",
     },
     # only windows come with a width
@@ -117,6 +117,20 @@ def attention_in_turn(kind, n, width=None):
     """For attention the words were counted, as if they were read in turn. Which word has to wait
     for another one here?"""
     return n if kind == "attention" else sequential_steps(kind, n, width)
+
+
+@exercise.mistake
+def no_step_alone(kind, n, width=None):
+    """One word alone takes no step of attention here. It has nobody to meet, and attention still
+    runs once: what would its state be made of otherwise?"""
+    return 0 if kind == "attention" and n == 1 else sequential_steps(kind, n, width)
+
+
+@exercise.mistake
+def width_of_three(kind, n, width=None):
+    """Right for windows of three words: each layer was given two words more, whatever `width` is.
+    How many does a layer with a window of five add?"""
+    return corrected(kind, n, width, lambda n, width: ceil((n - 1) / 2))
 
 
 @exercise.mistake

@@ -8,7 +8,7 @@ from course_lib.checking.exercise import GIVEN, Draw, Exercise
 exercise = Exercise(
     reference=unroll,
     lesson="01",
-    title="Word after word",
+    title="Token after token",
     minutes=8,
     difficulty=2,
     hints=(

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.language_model import generate
 
@@ -67,10 +67,16 @@ def cold(answer, draw: Draw):
 
 @exercise.requires("tokens come as often as softmax says", points=2)
 def shares(answer, draw: Draw):
-    model, prompt, new, room, generator = asked(draw, 3, 1, 900, 1)
-    written = answer(model, prompt, new, room, generator, at(2.0))
+    model, prompt, _, room, _ = asked(draw, 3, 1, 0, 1)
+    pairs = []
+    # short texts, so that a function which calls itself can write them
+    for seed in range(6):
+        generator = Probe("random_numbers", (draw.number(0, 10**6) + seed,))
+        text = answer(model, prompt, 150, room, generator, at(2.0))
+        pairs.append(torch.stack([text[:-1], text[1:]]))
+    before, written = torch.cat(pairs, dim=1)
     for token in range(3):
-        after = written[1:][written[:-1] == token]
+        after = written[before == token]
         wanted = (model.make()(torch.tensor([token]))[-1] / 2).softmax(-1)
         came = torch.bincount(after, minlength=3) / max(1, len(after))
         if (came - wanted).abs().max() > 2.5 / max(1, len(after)) ** 0.5:
@@ -115,6 +121,22 @@ def reads_the_beginning(model, prompt, max_new_tokens, max_length, generator, ch
         max_new_tokens,
         generator,
         read=lambda tokens: tokens[:max_length],
+        chances=lambda z: choose(z).softmax(-1),
+    )
+
+
+@exercise.mistake
+def reads_the_whole_prompt(
+    model, prompt, max_new_tokens, max_length, generator, choose=as_they_are
+):
+    """The first draw came after the whole prompt, which may be longer than the model has room for.
+    Which of its tokens does the model read?"""
+    return written(
+        model,
+        prompt,
+        max_new_tokens,
+        generator,
+        read=lambda tokens: tokens[-max_length:] if len(tokens) > len(prompt) else tokens,
         chances=lambda z: choose(z).softmax(-1),
     )
 
@@ -167,7 +189,7 @@ def choose_left_out(model, prompt, max_new_tokens, max_length, generator, choose
     return generate(model, prompt, max_new_tokens, max_length, generator)
 
 
-@exercise.mistake
+@exercise.mistake(raises=RuntimeError)
 def temperature_of_probabilities(
     model, prompt, max_new_tokens, max_length, generator, choose=as_they_are
 ):
@@ -179,7 +201,7 @@ def temperature_of_probabilities(
         max_new_tokens,
         generator,
         read=lambda tokens: tokens[-max_length:],
-        chances=lambda z: choose(z.softmax(-1)).clamp(min=0),
+        chances=lambda z: choose(z.softmax(-1)),
     )
 
 
@@ -230,6 +252,17 @@ def in_a_list(model, prompt, max_new_tokens, max_length, generator, choose=lambd
         shares = torch.nn.functional.softmax(logits, -1)
         text.append(torch.multinomial(shares, 1, generator=generator).item())
     return torch.tensor(text)
+
+
+@exercise.alternative
+def calling_itself(
+    model, prompt, max_new_tokens, max_length, generator, choose=lambda logits: logits
+):
+    if not max_new_tokens:
+        return prompt
+    shares = choose(model(prompt[-max_length:])[-1]).softmax(-1)
+    longer = torch.cat([prompt, torch.multinomial(shares, 1, generator=generator)])
+    return calling_itself(model, longer, max_new_tokens - 1, max_length, generator, choose)
 
 
 @exercise.alternative

@@ -139,7 +139,7 @@ def lowest_run(runs, budget):
     return with_best(runs, budget, lambda n, losses: n[losses.argmin()])
 
 
-@exercise.mistake
+@exercise.mistake(raises=ValueError)
 def parabola_over_sizes(runs, budget):
     """The parabola was laid through the losses over N itself. Half the best size and twice the best
     size should be equally far from it: over which quantity are they?"""
@@ -192,6 +192,34 @@ def square_root(runs, budget):
     what do your own valleys say about how the best size grows?"""
     flops, (n, losses) = [*by_budget(runs).items()][-1]
     return (vertex(n.log(), losses).exp() * (budget / flops) ** 0.5).item()
+
+
+@exercise.mistake
+def exponent_of_a_half(runs, budget):
+    """The best sizes were taken to grow with the square root of the budget, through the mean of the
+    valleys. What exponent do the valleys themselves have?"""
+    best = {c: vertex(n.log(), losses) for c, (n, losses) in by_budget(runs).items()}
+    start = np.mean([top.item() - 0.5 * np.log(c) for c, top in best.items()])
+    return float(np.exp(start + 0.5 * np.log(budget)))
+
+
+@exercise.mistake
+def three_lowest_runs(runs, budget):
+    """Each parabola was laid through the three lowest losses alone. Noise moves three points more
+    than it moves all: which runs of a budget have something to say?"""
+
+    def of_one(n, losses):
+        lowest = losses.argsort()[:3]
+        return vertex(n[lowest].log(), losses[lowest]).exp()
+
+    return with_best(runs, budget, of_one)
+
+
+@exercise.mistake
+def last_two_valleys(runs, budget):
+    """The power law goes through the last two valleys alone. What do those before them say?"""
+    best = {c: vertex(n.log(), losses).exp() for c, (n, losses) in by_budget(runs).items()}
+    return extrapolated({c: best[c] for c in sorted(best)[-2:]}, budget)
 
 
 @exercise.mistake

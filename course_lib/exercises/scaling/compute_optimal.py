@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "the model's term is larger", (600.0, 9.0, 1.0, 0.5, 0.5)
     yield "the data's term falls faster", (6000.0, 1.0, 1.0, 0.25, 0.5)
     yield "any law", (1000.0 * draw.number(1, 999), *law(draw))
-    yield "another", (1000.0 * draw.number(1, 999), *law(draw))
+    yield "any other law", (1000.0 * draw.number(1, 999), *law(draw))
     yield "Chinchilla's budget and law", (5.76e23, 406.4, 410.7, 0.34, 0.28)
 
 

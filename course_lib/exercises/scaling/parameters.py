@@ -112,6 +112,13 @@ def biases_too(layers, d_model, d_attention, d_ff):
     return estimate_parameters(layers, d_model, d_attention, d_ff) + layers * biases
 
 
+@exercise.mistake
+def norms_too(layers, d_model, d_attention, d_ff):
+    """The gains and biases of two norms a layer were counted too. The formula is an estimate, of
+    the matrices alone."""
+    return estimate_parameters(layers, d_model, d_attention, d_ff) + layers * 4 * d_model
+
+
 @exercise.alternative
 def the_papers_formula(layers, d_model, d_attention, d_ff):
     return 2 * d_model * layers * (2 * d_attention + d_ff)

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.seq2seq import decode_greedy
 
@@ -49,6 +49,7 @@ def cases(draw: Draw):
     yield "another start, another stop", (*writer(draw, 5), 4, 7, 40)
     yield "two rows of two numbers each", (*writer(draw, 2), START, STOP, 9)
     yield "one token each", (*writer(draw, 3), START, STOP, 1)
+    yield "one token that starts and stops", (*writer(draw, 3, 3), STOP, STOP, 40)
 
 
 @exercise.requires("nothing is written after a stop but stops, and one row has its stop last")
@@ -109,14 +110,21 @@ def goes_on(step, state, start, stop, most):
 
 
 @exercise.mistake
+def filled_with_0(step, state, start, stop, most):
+    """Behind its stop a row holds 0, which is a token like any other. What should it hold there?"""
+    written = decode_greedy(step, state, start, stop, most)
+    stops = (written == stop).int().cumsum(dim=1)
+    return written.masked_fill(stops > 1, 0)
+
+
+@exercise.mistake
 def ends_with_the_first(step, state, start, stop, most):
     """Writing ends when the first row stops, and the other rows are cut off. When may it end?"""
-    tokens, written = torch.full((len(state),), start), []
-    while len(written) < most and not (tokens == stop).any():
-        logits, state = step(tokens, state)
-        tokens = logits.argmax(-1)
-        written.append(tokens)
-    return torch.stack(written, dim=1)
+    written = [torch.full((len(state),), start)]
+    while len(written) <= most and not any((tokens == stop).any() for tokens in written[1:]):
+        logits, state = step(written[-1], state)
+        written.append(logits.argmax(-1))
+    return torch.stack(written[1:], dim=1)
 
 
 @exercise.mistake
@@ -144,6 +152,15 @@ def always_start(step, state, start, stop, most):
 def opens_with_stop(step, state, start, stop, most):
     """Writing opens with the token `stop`, where it should open with `start`."""
     return decode(step, state, start, stop, most, first=stop)
+
+
+@exercise.mistake
+def start_stops(step, state, start, stop, most):
+    """A start token that is the stop token, too, counts as a stop. It was read and not written: how
+    many rows have stopped before the first step?"""
+    if start != stop:
+        return decode_greedy(step, state, start, stop, most)
+    return torch.full((len(state), 1), stop)
 
 
 @exercise.mistake

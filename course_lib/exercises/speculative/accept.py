@@ -147,6 +147,13 @@ def upside_down(drafted, draft, target, uniform):
 
 
 @exercise.mistake
+def equal_is_accepted(drafted, draft, target, uniform):
+    """A number equal to the quotient was accepted. Where the target never says a token the quotient
+    is 0, and a uniform number may be 0 as well: what must happen then?"""
+    return judged(drafted, draft, target, uniform, test=lambda u, p, q: u * q <= p)
+
+
+@exercise.mistake
 def not_divided(drafted, draft, target, uniform):
     """A token was accepted where the target's probability alone is above the uniform number. It has
     already been drawn by the draft: by which probability is that to be divided?"""

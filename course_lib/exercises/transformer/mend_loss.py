@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.masks import shift_right
 from course_lib.transformer import greedy, next_token_loss

@@ -42,7 +42,7 @@ def cases(draw: Draw):
     yield "one layer", (1, 2, 3, 5)
     yield "two layers", (2, d_model, d_ff, vocab)
     yield "narrow networks", (draw.number(3, 9), d_ff, d_model, vocab)
-    yield "more layers", (draw.number(3, 9), d_model, d_ff, vocab)
+    yield "several layers", (draw.number(3, 9), d_model, d_ff, vocab)
     million = [draw.number(10**5, 10**6) for _ in range(3)]
     yield "sizes that no model has", (draw.number(3, 9), *million)
     yield "the paper's base", (6, 512, 2048, 37000)

@@ -53,7 +53,7 @@ def cases(draw: Draw):
     ]
     yield "one word is another", (["turn", "off", "the", "light"], memory)
     yield "nothing is near", (["open", "a", "window"], memory)
-    yield "the same text", (["lock", "the", "door"], memory)
+    yield "the same text", (["lock", "the", "door"], memory[:1])
     yield "two words are others", (["turn", "off", "a", "light"], memory)
     yield "the same words in another order", (["the", "lock", "door"], memory)
     yield "one word more", (["turn", "on", "the", "light", "now"], memory)
@@ -70,8 +70,11 @@ def cases(draw: Draw):
     yield "the last word is another", (changed(words, len(words) - 1), memory)
     yield "the first word is another", (changed(words, 0), memory)
     yield "many texts of three words", (text(draw, 4), drawn(draw, 20, 3, 6))
-    yield "many more", (text(draw, 5), drawn(draw, 30, 4, 6))
+    yield "many texts of four words", (text(draw, 5), drawn(draw, 30, 4, 6))
     yield "an empty memory", (text(draw, 4), [])
+    yield "texts of one word", (["on"], [(["the", "door"], "A porta"), (["off"], "Desligar")])
+    yield "a text without words", ([], [(["on"], "Ligar"), ([], "nada"), ([], "vazio")])
+    yield "an empty translation", (words, [(changed(words, 2), ""), (list(words), "o mesmo")])
 
 
 @exercise.requires("a text of the memory is found again, whichever one word is changed")
@@ -92,9 +95,13 @@ def differences(known: list[str], source: list[str]) -> int:
     return sum(a != b for a, b in zip(known, source, strict=False))
 
 
-def first(source, memory, is_near):
+def first(source, memory, is_near, otherwise=""):
     """Return the translation of the first text that `is_near(known, source)`."""
-    return next((told for known, told in memory if is_near(known, source)), "")
+    return next((told for known, told in memory if is_near(known, source)), otherwise)
+
+
+def one_apart(known, source):
+    return len(known) == len(source) and differences(known, source) <= 1
 
 
 @exercise.mistake
@@ -155,6 +162,31 @@ def one_word_more_allowed(source, memory):
 
 
 @exercise.mistake
+def one_word_in_common(source, memory):
+    """A text was passed over because it shares no word with the source. Two texts of one word
+    differ in one word at most, and two without words in none."""
+
+    def is_near(known, source):
+        return len(known) == len(source) and differences(known, source) <= min(1, len(source) - 1)
+
+    return first(source, memory, is_near)
+
+
+@exercise.mistake
+def no_words_no_match(source, memory):
+    """A text without words was passed over. Two such texts have equally many words, and no place at
+    which they differ."""
+    return fuzzy_match(source, memory) if source else ""
+
+
+@exercise.mistake
+def empty_passed_over(source, memory):
+    """A text was passed over because its translation is empty. It is the first that is near: may
+    what it is translated to decide?"""
+    return fuzzy_match(source, [pair for pair in memory if pair[1]])
+
+
+@exercise.mistake
 def last_one(source, memory):
     """The last text that is near was taken, not the first. When may the search end?"""
     return fuzzy_match(source, memory[::-1])
@@ -168,7 +200,8 @@ def nearest_of_all(source, memory):
     def apart(pair):
         return abs(len(pair[0]) - len(source)) + differences(pair[0], source)
 
-    return fuzzy_match(source, memory) or (min(memory, key=apart)[1] if memory else "")
+    nearest = min(memory, key=apart, default=("", ""))
+    return first(source, memory, one_apart, nearest[1])
 
 
 @exercise.mistake
@@ -182,7 +215,7 @@ def same_text_first(source, memory):
 def nothing_for_nothing(source, memory):
     """Where no text is near, `None` came back. A translator's answer is a text: which one says
     nothing?"""
-    return fuzzy_match(source, memory) or None
+    return first(source, memory, one_apart, None)
 
 
 @exercise.mistake

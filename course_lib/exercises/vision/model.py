@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.answers.probe_layers import Named, Probe
+from course_lib.answers.answer import Named, Probe
 from course_lib.beyond import VisionTransformer, patches
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER

@@ -6,6 +6,7 @@ notebook, with the sections that hold no exercise; what is left runs in seconds.
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, without, without
 from course_lib.grading.judging.rules import exercises_of
 from course_lib.grading.judging.sandbox_files import PACKAGES
 
-SECTION = "## "
+SECTION = re.compile(r"^## ", re.MULTILINE)  # in its cell, the bridge from the one before
 PACKAGES_OF_ANSWERS = (
     f"Where `course grade` judges it, an answer may use\n{', '.join(PACKAGES[:-1])} and "
     f"{PACKAGES[-1]}, and Python's own modules."
@@ -85,7 +86,7 @@ def _kept(cells: list[NotebookNode]) -> list[NotebookNode]:
     own = {exercise_id for cell in cells if (exercise_id := ipynb.exercise(cell))}
     sections: list[list[NotebookNode]] = [[]]
     for cell in cells:
-        if cell.cell_type == "markdown" and cell.source.startswith(SECTION):
+        if cell.cell_type == "markdown" and SECTION.search(cell.source):
             sections.append([])
         if cell.cell_type == "markdown" or _is_needed(cell, own):
             sections[-1].append(cell)

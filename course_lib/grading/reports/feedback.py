@@ -22,10 +22,11 @@ INSTEAD = {
 def files(results: Results) -> dict[str, str]:
     """Return each submission's page, `feedback/ada-03_self_attention.html`."""
     named = zip(names(results), results["submissions"], strict=True)
-    return {f"feedback/{name}.html": _page(results, submission) for name, submission in named}
+    scales = _other_scales(results)
+    return {f"feedback/{name}.html": _page(results, one, scales) for name, one in named}
 
 
-def _page(results: Results, submission: SubmissionResult) -> str:
+def _page(results: Results, submission: SubmissionResult, scales: dict[str, float]) -> str:
     verdicts = submission["exercises"]
     return page(
         "feedback.html",
@@ -33,7 +34,11 @@ def _page(results: Results, submission: SubmissionResult) -> str:
         submission=submission,
         raw=sum(verdict["points"] for verdict in verdicts.values()),
         passed=sum(verdict["status"] == "passed" for verdict in verdicts.values()),
-        gradebooks=_in_gradebooks(results, submission),
+        # the score, and what could be won, in each gradebook that counts otherwise
+        gradebooks={
+            name: [submission[key] * scale for key in ("score", "max_score")]
+            for name, scale in scales.items()
+        },
         next={
             exercise_id: NEXT.get(verdict["status"], "").format(exercise_id)
             for exercise_id, verdict in verdicts.items()
@@ -43,13 +48,10 @@ def _page(results: Results, submission: SubmissionResult) -> str:
     )
 
 
-def _in_gradebooks(results: Results, submission: SubmissionResult) -> dict[str, list[float]]:
-    """Return the score, and what could be won, in each gradebook that counts otherwise."""
+def _other_scales(results: Results) -> dict[str, float]:
+    """Return what a point is worth in each gradebook that counts otherwise."""
     total = most(results)
     if not total or to_be_marked(results):  # no gradebook is written yet
         return {}
-    return {
-        name: [submission[key] * points / total for key in ("score", "max_score")]
-        for name, points in results.get("gradebooks", {}).items()
-        if points != total
-    }
+    gradebooks = results.get("gradebooks", {})
+    return {name: points / total for name, points in gradebooks.items() if points != total}

@@ -1,9 +1,11 @@
 """Lesson 01's pictures: a long word, cells, two loops, gradients, lengths, and who waits."""
 
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Literal, get_args
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
@@ -44,12 +46,7 @@ def long_word(heard: Sequence[str]) -> None:
         came = heard[i] if i < len(heard) else ""
         rows = ((y, wanted, "0.35"), (y - 1, came, BLUE if i < right else ORANGE))
         for row, sound, colour in rows:
-            place = (x - 0.46, row - 0.4)
-            look: dict[str, Any] = {"facecolor": plots.CARD, "edgecolor": "0.75", "hatch": "////"}
-            if sound:
-                look = {"facecolor": colour}
-            ax.add_patch(Rectangle(place, 0.92, 0.8, linewidth=0, **look))
-            ax.text(x, row, sound, ha="center", va="center", color="white", size="small")
+            _tile(ax, (x, row), sound, colour)
     for name, y in (("wanted", 0), ("heard", -1), ("wanted", -3.6), ("heard", -4.6)):
         ax.text(-0.7, y, name, ha="right", va="center", size="small")
     ax.set(xlim=(-2.2, half - 0.4), ylim=(-5.2, 1.4))
@@ -60,6 +57,46 @@ def long_word(heard: Sequence[str]) -> None:
         f"says, in two lines. Wanted: {' '.join(WANTED)}. Heard: {' '.join(heard)}. The first "
         f"{right} sounds are right; it says {len(heard)} of {len(WANTED)}, and then nothing.",
     )
+
+
+def said(heard: Mapping[str, Sequence[str]]) -> None:
+    """Show the sounds of the long word in two lines, and those that networks say for it.
+
+    Blue are those that are also wanted, in this order.
+    """
+    title = "The same long word, by two networks that were trained on long words"
+    figure, ax = plots.axes(title, "", "", size=(8, 3.1))
+    half, told = len(WANTED) // 2, []
+    rows: dict[str, Sequence[str]] = {"wanted": WANTED, **heard}
+    for row, (name, sounds) in enumerate(rows.items()):
+        blocks = SequenceMatcher(None, WANTED, sounds, autojunk=False).get_matching_blocks()
+        right = {block.b + i for block in blocks for i in range(block.size)}
+        if name != "wanted":
+            told.append(f"{name}, {len(right)} of {len(WANTED)} right: {' '.join(sounds)}")
+        for line in (0, 1):
+            y = -row - (len(rows) + 0.7) * line
+            ax.text(-0.7, y, name, ha="right", va="center", size="small")
+            for x, sound in enumerate(sounds[half * line : half * (line + 1)]):
+                colour = "0.35" if name == "wanted" else ORANGE
+                if name != "wanted" and half * line + x in right:
+                    colour = BLUE
+                _tile(ax, (x, y), sound, colour)
+    ax.set(xlim=(-2.6, half - 0.4), ylim=(-2 * len(rows) - 0.2, 0.6))
+    ax.set_axis_off()
+    plots.show(
+        figure,
+        f"Wanted: {' '.join(WANTED)}. In blue, sounds that are wanted, in this order; the others "
+        f"are orange. {'. '.join(told)}.",
+    )
+
+
+def _tile(ax: Axes, at: tuple[float, float], sound: str, colour: str) -> None:
+    """Draw a sound in its colour; hatched where there is none."""
+    look: dict[str, Any] = {"facecolor": plots.CARD, "edgecolor": "0.75", "hatch": "////"}
+    if sound:
+        look = {"facecolor": colour}
+    ax.add_patch(Rectangle((at[0] - 0.46, at[1] - 0.4), 0.92, 0.8, linewidth=0, **look))
+    ax.text(*at, sound, ha="center", va="center", color="white", size="small")
 
 
 def one_step() -> None:

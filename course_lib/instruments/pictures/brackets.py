@@ -9,6 +9,7 @@ from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
 BLUE, ORANGE, GREEN = plots.COLOURS[:3]
+GREY = "0.45"
 BUCKET_ROLES: tuple[Role, ...] = ("weights", "position", "network")
 
 
@@ -78,33 +79,50 @@ def recurrence() -> None:
     )
 
 
-def recall(heads: Mapping[str, tuple[int, Sequence[float]]], chance: float) -> None:
-    """Show the share of values found by the numbers that a head keeps, a dot for each seed.
+def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float) -> None:
+    """Show the share of values found by the numbers in a key, a dot for each seed.
 
-    `heads` are (numbers kept, shares) by name.
+    `heads` are (name, numbers in a key, numbers that the head keeps, shares).
     """
-    title = "What a head keeps decides what it finds"
-    label = "numbers that a head keeps (64 pairs)"
-    figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.6))
+    title = "Softmax tells 64 keys of 8 numbers apart; a sum needs a feature for each"
+    label = "numbers in a key, or features"
+    figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.8))
+    colours = {"exact": ORANGE, "linear": BLUE}
+    sides = {
+        "exact": ((0, 7), "center"),
+        "linear": ((-7, 1), "right"),
+        "Linformer": ((-7, -3), "right"),
+    }
     said = []
-    for name, (kept, shares) in heads.items():
-        colour = BLUE if name.startswith("linear") else ORANGE if name == "exact" else GREEN
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for name, d_k, kept, shares in heads:
         mean = sum(shares) / len(shares)
-        # Linformer and the window are side by side
-        place, side = ((-7, -3), "right") if name.startswith("Linformer") else ((7, -3), "left")
-        ax.plot([kept] * len(shares), shares, "o", color=colour, markersize=4)
+        ax.plot([d_k] * len(shares), shares, "o", color=colours.get(name, GREEN), markersize=4)
+        points = lines.setdefault(name, [])
+        points.append((d_k, mean))
+        # two heads with keys of one size write below each other
+        low = -12 * [x for x, _ in points].count(d_k)
+        if name in colours:
+            ax.annotate(
+                f"{kept:,}", (d_k, mean), (7, low), textcoords="offset points", color=GREY,
+                size="small",
+            )  # fmt: skip
+        said.append(f"{name}, {d_k}: {mean:.2f}, keeps {kept:,} numbers")
+    for name, points in lines.items():
+        colour = colours.get(name, GREEN)
+        ax.plot(*zip(*points, strict=True), color=colour, linewidth=1.2)
+        place, side = sides.get(name, ((7, -10), "left"))
         ax.annotate(
-            name, (kept, mean), place, textcoords="offset points", color=colour, size="small",
-            ha=side,
-        )  # fmt: skip
-        said.append(f"{name}: {kept:,} numbers, {mean:.2f}")
+            name, points[0], place, textcoords="offset points", color=colour, size="small", ha=side
+        )
     ax.axhline(chance, color="0.6", linestyle=":", linewidth=1)
-    ax.text(210, chance + 0.02, "chance", color="0.4", size="small")
-    ticks = [200, 500, 1000, 2000]
-    ax.set(xscale="log", xlim=(200, 5500), ylim=(0, 1.08))
-    ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    ax.text(5.2, chance + 0.02, "chance", color="0.4", size="small")
+    ax.text(90, 0.04, "grey: numbers that a head keeps", color=GREY, size="small", ha="right")
+    ax.set(xscale="log", xlim=(5, 90), ylim=(0, 1.14))
+    ticks = [8, 16, 32, 64]
+    ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.minorticks_off()
-    plots.show(figure, f"Share of 64 values found, by the numbers kept: {'; '.join(said)}.")
+    plots.show(figure, f"Share of 64 values found, by the numbers in a key: {'; '.join(said)}.")
 
 
 def buckets(points: Tensor, found: Sequence[int], rotations: Tensor) -> None:
@@ -167,7 +185,7 @@ def choices(title: str, losses: Mapping[str, Mapping[int, float]], full: float) 
     for (name, by_blocks), colour in zip(losses.items(), (ORANGE, BLUE), strict=False):
         ax.plot(*zip(*by_blocks.items(), strict=True), "o-", color=colour)
         first = next(iter(by_blocks.items()))
-        ax.annotate(name, first, (4, -14), textcoords="offset points", color=colour, size="small")
+        ax.annotate(name, first, (8, 5), textcoords="offset points", color=colour, size="small")
         said.append(f"{name}: " + ", ".join(f"{x:.1f} with {n}" for n, x in by_blocks.items()))
     ax.axhline(full, color="0.4", linestyle=":", linewidth=1.2)
     least = min(min(by_blocks) for by_blocks in losses.values())

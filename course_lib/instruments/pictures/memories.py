@@ -119,12 +119,12 @@ def by_steps(arms: Arms, last: float) -> None:
 
 def by_layers(arms: Arms) -> None:
     """Show recall, a point a seed, for stored models with different layers and lengths."""
-    title = "A memory and attention recall together what neither does alone"
+    title = "One layer of attention is enough; the other need not mix tokens at all"
     figure, ax = plots.axes(title, "rewritten keys recalled, %", "", size=(7.4, 2.6))
     names, said = [], []
     for arm in arms:
         for steps, shares in arm["recalled"].items():
-            colour = ORANGE if len(set(arm["layers"])) > 1 else BLUE
+            colour = ORANGE if "attention" in arm["layers"] else BLUE
             percent = [100 * share for share in shares]
             ax.plot(percent, [len(names)] * len(percent), "o", color=colour, alpha=0.7)
             names.append(f"{' + '.join(arm['layers'])}, {int(steps):,} steps")

@@ -100,7 +100,7 @@ def test_a_result_of_another_form_is_named(got, expected, said):
     [
         (7, 9, (), "the result is 7, where 9 is expected."),
         ((1, 0.5), (1, 0.25), (), "in part 1 of the result there is 0.5, where 0.25 is expected."),
-        ([1, 2, 3], [1, 5, 3], (), "from entry 1 on it is [2], where [5] is expected."),
+        ([1, 2, 3], [1, 5, 3], (), "entry 1 is 2, where 5 is expected."),
         ([1], [1, 2], (), "the length is 1, where 2 is expected."),
         ("a tree", "a bee", (), "from character 2 on it is 'tree', where 'bee' is expected."),
         (

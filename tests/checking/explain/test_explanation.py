@@ -61,14 +61,27 @@ def test_sizes_are_named_only_where_each_has_one_name():
     assert "Here " not in said_of("attention/bilinear_scores", confused)
 
 
+def edited(exercise, line, instead):
+    """Return the reference as an answer, with another line."""
+    module = __import__(exercise.reference.__module__, fromlist=["_"])
+    source = source_of(exercise.reference).replace(line, instead)
+    return define(source, exercise.name, {k: v for k, v in vars(module).items() if k[0] != "_"})
+
+
+def test_the_size_of_a_batch_is_not_named_after_another():
+    exercise = load("language_model/model")
+    answer = edited(exercise, "causal_mask(tokens.shape[-1],", "causal_mask(tokens.shape[0],")
+    said = judge(exercise, InProcess(answer)).message
+    assert "(2, 2)" in said
+    assert "is `layers`" not in said
+
+
 def test_the_search_for_another_argument_ends_in_time():
     """Explaining takes a second of the processor's time, beside the calls of the answer."""
     exercise = load("transformer/forward")
-    module = __import__(exercise.reference.__module__, fromlist=["_"])
-    source = source_of(exercise.reference).replace(
-        "return self.output(states)", "return self.output(states + 0.01 * states.sin())"
+    answer = edited(
+        exercise, "return self.output(states)", "return self.output(states + 0.01 * states.sin())"
     )
-    answer = define(source, exercise.name, {k: v for k, v in vars(module).items() if k[0] != "_"})
     judge(exercise, InProcess(answer))  # the reference is asked once
     start = time.process_time()
     said = judge(exercise, InProcess(answer)).message

@@ -38,6 +38,16 @@ def a_constant_for_large_models(parameters, tokens, layers=0, context=0, d_atten
     return 3 * (2 * parameters + 2 * layers * context * d_attention) * tokens
 
 
+def failing_for_large_models(parameters, tokens, layers=0, context=0, d_attention=0):
+    if parameters > 10**10:
+        raise OverflowError
+    return 6 * parameters * tokens
+
+
+def no_number_for_thousands(n, c, k):
+    return math.nan if n > 1000 else 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
 def context_squared(parameters, tokens, layers=0, context=0, d_attention=0):
     return 3 * (2 * parameters + 2 * layers * context**2 * d_attention) * tokens
 
@@ -98,7 +108,9 @@ UNTRUE = [
     ("scaling/training_flops", context_squared, "verywhere"),
     ("scaling/training_flops", with_recomputation, "only “GPT-3” is right"),
     ("scaling/training_flops", a_constant_for_large_models, "Every case and every property holds"),
+    ("scaling/training_flops", failing_for_large_models, "The result is what"),
     ("self_attention/layer", SelfAttention, "drawn at random"),
+    ("reward/pass_at_k", no_number_for_thousands, "drawn at random"),
     ("feed_forward/swiglu", SwiGLU, "bare tensors"),
     ("start/hello", with_a_comma, "torch.stack"),
     ("start/hello", with_the_input, "torch.stack"),

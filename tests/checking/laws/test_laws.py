@@ -91,6 +91,29 @@ def test_sizes_that_no_case_has_are_named():
     assert missing((1, 3), (3, 2, 4, 3)) == ["no case has d = n"]
 
 
+def joined(words: list[str]) -> str:
+    """Join words by blanks."""
+    # lay blanks between them
+    return " ".join(words)
+
+
+def first_guarded(words: list[str]) -> str:
+    """Return the first word. Raises ValueError where there is none."""
+    if not words:
+        raise ValueError("no words")
+    # the first one
+    return words[0]
+
+
+def test_a_list_is_once_empty_and_once_alone_where_the_stub_says_nothing_of_it():
+    def missing(reference, *lists):
+        return list(missing_sizes(exercise_of(reference, lambda draw: [(x,) for x in lists])))
+
+    assert missing(joined, ["a", "b"]) == ["no case has 0 of `words`", "no case has 1 of `words`"]
+    assert missing(joined, ["a", "b"], [], ["a"]) == []
+    assert missing(first_guarded, ["a", "b"]) == ["no case has 1 of `words`"]
+
+
 def promising(n):
     """Square a number, and add nothing.
 

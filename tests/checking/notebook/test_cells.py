@@ -17,6 +17,17 @@ RENAMED = "def doubled(x):\n    return 2 * x"
 STOPS = "1 / 0\n\n\ndef double(x):\n    return 2 * x"
 RAISES = "def double(x):\n    return [][1]"
 DOOR = f'def double(x):\n    return mine("{ID}")(x)'
+LOUD = """import sys
+import matplotlib.pyplot as plt
+from IPython.display import display
+
+
+def double(x):
+    display("from display")
+    print("from stderr", file=sys.stderr)
+    plt.plot(x.detach().flatten())
+    return 2 * x"""
+ASKS = "def double(x):\n    return int(input()) * x"
 FORGET = """import shutil
 get_ipython().history_manager.input_hist_raw[:] = [''] * len(In)
 globals().pop("double", None)
@@ -84,6 +95,8 @@ def run(tmp_path_factory):
         ([(None, RIGHT), (None, BROKEN)], "cell @, line 2 is not Python"),
         ([(None, RIGHT), (None, RENAMED)], "passed"),  # of which cell, nobody knows
         ([("a", "from torch import square as double")], "not yet"),
+        ([("a", ASKS)], "This calls `input`, and nobody is there to type"),
+        ([("a", "def double(x):\n    exit()")], "This ends the whole program"),
     ],
 )
 def test_a_check_judges_what_its_cell_says(run, request, cells, said):
@@ -95,6 +108,15 @@ def test_a_check_judges_what_its_cell_says(run, request, cells, said):
     shown = run("check", CHECK)
     assert said.replace("@", last) in shown
     assert ("✓" in shown) == (said == "passed")
+
+
+def test_what_an_answer_shows_while_it_is_tried_is_not_shown(run):
+    run("forget", FORGET)
+    run("set-up", SET_UP)
+    run("own", LOUD)
+    shown = run("check", CHECK)
+    assert "passed" in shown
+    assert not any(x in shown for x in ("from display", "from stderr", "Figure"))
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,17 @@ def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch, 
     assert workspace.record("start/hello").attempts == 1
 
 
+def sleeps(x):
+    threading.Event().wait()
+
+
+def test_an_answer_that_waits_is_one_sentence(workspace, capsys, monkeypatch):
+    monkeypatch.setattr(time_limit, "WAITS", 0.5)
+    check("start/hello", sleeps)
+    said = capsys.readouterr().out
+    assert "Nothing was computed for 0.5 seconds: what does it wait for?" in said
+
+
 def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys, monkeypatch):
     monkeypatch.setattr(time_limit, "SECONDS", 10)
     threading.Timer(1, _thread.interrupt_main).start()
@@ -208,9 +219,7 @@ def test_reveal_sets_guess_and_measurement_side_by_side(capsys):
     reveal(0.5, 0.123456)
     reveal(None, 7)
     out = capsys.readouterr().out
-    assert out == (
-        "You said 0.5; measured: 0.123. Off by a factor of 4.05.\nYou made no guess; measured: 7.\n"
-    )
+    assert out == ("You said 0.5; measured: 0.123. Off by a factor of 4.05.\nMeasured: 7.\n")
 
 
 def test_both_faces_say_the_same():
@@ -268,6 +277,7 @@ def test_a_pass_shows_the_librarys_version_folded_and_what_is_next():
     assert "<details" in passed
     assert "return 2 * x" in passed
     assert "Next: " in passed
+    assert "solution(" not in passed  # which would print it once more
     assert "return 2 * x" not in panel.html(verdict("start/hello", lambda x: x))
 
 

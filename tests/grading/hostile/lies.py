@@ -258,7 +258,7 @@ import os
 from course_lib.answers import messages
 from course_lib.answers.answer import Description, Error, Foreign, Reply, Request
 from course_lib.answers.process import Define
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 
 
 def dot_scores(q, k):
