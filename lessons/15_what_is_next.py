@@ -426,6 +426,6 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 16, *Pretraining*, is the step from an architecture to a model that others can build on. Beside this lesson: [a parallel scan](explorations/15_scan.ipynb), [a draft and a check](explorations/15_drafts.ipynb) and [an image becomes a sequence](explorations/15_vision.ipynb).
+# Lesson 16, *Pretraining*, is the step from an architecture to a model that others can build on. Beside this lesson: [a parallel scan](explorations/15_scan.ipynb), [a draft and a check](explorations/15_drafts.ipynb), [an image becomes a sequence](explorations/15_vision.ipynb) and [ten swaps](explorations/15_ten_swaps.ipynb), which bring your block of 2017 to 2026.
 #
 # Gu & Dao 2023 (Mamba); Dao & Gu 2024 (Mamba-2); Sun et al. 2023 (RetNet); Schlag et al. 2021, Yang et al. 2024 and 2025 (the delta rule, gated); Arora et al. 2024 (recall costs memory, reported); Lieber et al. 2024 (Jamba, an early hybrid). Lectures: L1, L4.

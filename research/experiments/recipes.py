@@ -29,6 +29,7 @@ from course_lib.pretrained.shakespeare_model import (
     untie,
 )
 from course_lib.transformer import EncoderBlock
+from research.experiments.architectures import balance
 
 PARTS = ("embedding", "positions", "block", "norm_layer")
 WARM_UP = 20  # steps in which the learning rate rises
@@ -229,7 +230,7 @@ def train(
                 logits = model(tokens[places], *counted)
             loss = F.cross_entropy(logits.float().flatten(0, 1), tokens[places + 1].flatten())
             model.zero_grad()
-            loss.backward()
+            (loss + balance(model)).backward()
             nn.utils.clip_grad_norm_(model.parameters(), training.CLIP)
             for optimizer in optimizers:
                 optimizer.step()

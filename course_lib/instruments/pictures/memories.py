@@ -1,4 +1,4 @@
-"""Lesson 15's pictures: a scan, the delta rule, recall by steps and by layers, a model of 2026."""
+"""Lesson 15's pictures: a scan, the delta rule, recall by steps and layers, models of 2026."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
@@ -132,3 +132,43 @@ def by_layers(arms: Arms) -> None:
     ax.set_yticks(range(len(names)), names)
     ax.set(xlim=(0, 104), ylim=(len(names) - 0.5, -0.5))
     plots.show(figure, f"Rewritten keys recalled, percent, a point a seed. {'; '.join(said)}.")
+
+
+def swaps(arms: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, Sequence[float]]) -> None:
+    """Show what each swap saves alone and in company, a point a seed, and what a cache keeps."""
+    old, together = arms["2017"], arms["together"]
+
+    def saved(before: Sequence[float], after: Sequence[float]) -> list[float]:
+        return [x - y for x, y in zip(before, after, strict=False)]
+
+    alone = {
+        name: saved(old["losses"], arm["losses"])
+        for name, arm in arms.items()
+        if name not in ("2017", "together")
+    }
+    title = "Alone, a mixture and QK-norm cost; in company they save"
+    names = "loss saved, nats a character", "numbers in the cache, 64 tokens"
+    figure, (left, right) = plots.panels(title, names, size=(8.2, 4.2))
+    said = []
+    order = sorted(alone, key=lambda name: mean(alone[name]))
+    for row, name in enumerate(order):
+        company = saved(left_out.get(f"without {name}", ()), together["losses"])
+        left.plot(alone[name], [row + 0.12] * len(alone[name]), "o", color=BLUE, alpha=0.7)
+        left.plot(company, [row - 0.12] * len(company), "s", color=ORANGE, alpha=0.7)
+        kept = arms[name]["cached"]
+        right.barh(row, kept, color=BLUE if kept < old["cached"] else "0.85", height=0.6)
+        right.text(kept + 600, row, f"{kept:,}", va="center", size="small")
+        told = f"{name}: alone {mean(alone[name]):+.2f}"
+        told += f", in company {mean(company):+.2f}" if company else ""
+        said.append(f"{told}, cache {kept:,}")
+    left.axvline(0, color="0.6", linewidth=1)
+    left.text(0.27, 2.6, "alone, from 2017", color=BLUE, ha="right", size="small")
+    left.text(0.27, 1.9, "in company, the last swap", color=ORANGE, ha="right", size="small")
+    left.set_yticks(range(len(order)), order)
+    right.set(yticks=[], xlim=(0, 1.2 * old["cached"]), xticks=[])
+    plots.show(
+        figure,
+        "By how much each swap lowers the held-out loss, nats a character: alone in the block of "
+        "2017, and as the last one in the block that has all others; and how many numbers a cache "
+        f"keeps. {'. '.join(reversed(said))}.",
+    )
