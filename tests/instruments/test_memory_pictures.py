@@ -33,6 +33,14 @@ def test_recall_by_layers_tells_each_seed(said):
     assert "delta rule + delta rule, 150 steps: 69, 71; delta rule + attention, 150" in said[0]
 
 
+def test_a_swap_is_told_alone_and_in_company(said):
+    losses = {"2017": [2.0, 2.2], "rotary": [1.7, 1.9], "mixture": [2.1, 2.3], "together": [1, 1]}
+    arms = {name: {"losses": by_seed, "cached": 512} for name, by_seed in losses.items()}
+    pictures.swaps(arms, {"without rotary": [1.2, 1.2], "without mixture": [1.1, 1.1]})
+    assert "rotary: alone +0.30, in company +0.20, cache 512" in said[0]
+    assert "mixture: alone -0.10, in company +0.10" in said[0]
+
+
 @pytest.mark.parametrize(
     ("draw", "needed"),
     [

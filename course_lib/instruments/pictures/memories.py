@@ -165,7 +165,8 @@ def swaps(arms: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, Sequence
     left.text(0.27, 2.6, "alone, from 2017", color=BLUE, ha="right", size="small")
     left.text(0.27, 1.9, "in company, the last swap", color=ORANGE, ha="right", size="small")
     left.set_yticks(range(len(order)), order)
-    right.set(yticks=[], xlim=(0, 1.2 * old["cached"]), xticks=[])
+    left.set_ylim(-0.6, len(order) - 0.4)
+    right.set(ylim=left.get_ylim(), yticks=[], xlim=(0, 1.2 * old["cached"]), xticks=[])
     plots.show(
         figure,
         "By how much each swap lowers the held-out loss, nats a character: alone in the block of "
