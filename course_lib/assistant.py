@@ -46,13 +46,16 @@ def constrained(
     `score(tokens, rows)` returns the scores of the next token after each of the last `rows` tokens,
     of shape (rows, vocab). Each allowed answer is a list of tokens that ends with a token that no
     other place has, so that none is the beginning of another. Returns the answer's tokens. Source:
-    Willard & Louf 2023, section 2, for a list in place of a grammar.
+    Willard & Louf 2023, section 2, for a list in place of a grammar. Raises ValueError where no
+    answer is allowed.
 
     >>> def score(tokens, rows):  # 3 is likeliest, then 2, then 1
     ...     return torch.arange(4.0).expand(rows, 4)
     >>> constrained(score, [1, 2], [[1, 2, 0], [1, 1, 0], [2, 1, 0]])
     [2, 1, 0]
     """
+    if not allowed:
+        raise ValueError("an answer is written only where one is allowed, and this list is empty")
     written = []
     while written not in allowed:
         n = len(written)

@@ -191,15 +191,15 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning helps where the labels are: in known wordings. Beyond them it may lose: *free the door* was right before, and is now locked. This run, the next seed, and three times the rate:
+# Fine-tuning helps where the labels are: in known wordings. Beyond them it may lose: *free the door* was right before, and is now locked. Three seeds, percent right:
 #
-# | percent right | known, seeds 0, 1 | new wordings, seeds 0, 1 |
+# | | known wordings | new wordings |
 # |:-|-:|-:|
-# | frozen | 88, 86 | 81, 76 |
-# | fine-tuned | 93, 90 | 81, 72 |
-# | three times the rate | 92 | 71 |
+# | the head alone | 86, 85, 85 | 81, 76, 80 |
+# | fine-tuned | 93, 90, 96 | 82, 72, 78 |
+# | at three times the rate | 92, 83, 96 | 72, 72, 78 |
 #
-# The encoder follows the labels, and gives up what lies beyond them (Kumar et al. 2022). All stay ahead of counting.
+# The encoder follows the labels, and gives up some of what lies beyond them (Kumar et al. 2022), more at the larger rate.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).

@@ -62,6 +62,7 @@ def cases(draw: Draw):
     yield "four answers", asked(draw, 6, 4, 3)
     for count in (5, 9, 14):
         yield f"{count} answers with common beginnings", asked(draw, 4, count, 5)
+    yield "an empty prompt", asked(draw, 5, 8, 4, prompt=0)
     yield "a prompt of one token", asked(draw, 5, 8, 4, prompt=1)
     yield "a long prompt", asked(draw, 5, 8, 4, prompt=12)
     yield "a vocabulary of which little is allowed", asked(draw, 60, 6, 4)

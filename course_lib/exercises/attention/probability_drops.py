@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.answer import Probe
 from course_lib.attribution import probability_drops
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
