@@ -69,7 +69,7 @@ for step in (0, 5, 10, 20, 40):
 print("your function says that 7 becomes", double(torch.tensor(7.0)).item())
 
 # %% [markdown]
-# The model doubles. It has never seen your code, only numbers and what you return for them. This is all of machine learning in ten lines, and we come back to them at the end of the page.
+# The model doubles. It has never seen your code, only numbers and what you return for them. Every training in this course is these ten lines with a larger model, and we come back to them at the end of the page.
 #
 # A translator learns in the same way, with millions of parameters in the place of one. What must such a model look like inside?
 
@@ -95,7 +95,7 @@ print("language model:  ", look["answer"])
 # Now the idea that the whole course is about. A model reads and writes **tokens**: words, pieces of words, punctuation marks. Inside, each token is a vector. Before the translator writes a token, it mixes the vectors of all tokens that it has read into one: a weighted average. The weight of a token is its *share* of the mixture, so the weights sum to one. This is **attention**.
 
 # %% [markdown]
-# The translator computes several such mixtures at a time, with different weights; each is called a **head**. One of its heads was trained by Mozilla, with extra supervision, to put its weight on the token that is being translated.
+# The translator computes several such mixtures at a time, with different weights; each is called a **head**. You will see one of them.
 #
 # Now guess. Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?** Write your guess in place of `None`.
 
@@ -111,7 +111,7 @@ reveal(guess, (best[1], best[2]))
 pictures.head(weights, look["target"], look["source"])
 
 # %% [markdown]
-# The weights are computed anew for each sentence and each token. (`</s>` marks the end. In its row nothing is left to align, and the weights are spread out.) A head that was not supervised need not be so easy to read: in lesson 02 you train one, and test what its weights tell.
+# The weights are computed anew for each sentence and each token. (`</s>` marks the end. In its row nothing is left to align, and the weights are spread out.) Mozilla trained this head, with extra supervision, to put its weight on the token that is being translated. A head that was not supervised need not be so easy to read: in lesson 02 you train one, and test what its weights tell.
 
 # %% [markdown]
 # ## One sentence goes through
@@ -194,7 +194,7 @@ print("split:", tuple(heads.shape), " scores:", tuple(scores.shape))
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
 
 # %% [markdown]
-# Of your function, whose factor is 2, the model with one parameter has the loss $(w - 2)^2\, \overline{x^2}$, where the batch's mean square $\overline{x^2}$ is about 1. So each step multiplies the distance $w - 2$ by about $1 - 2\eta$. **With which of the learning rates 0.1, 0.4, 0.9 and 1.1 does $w$ jump past 2 at nearly every step and still come closer?**
+# Of your function, whose factor is 2, the model with one parameter has the loss $(w - 2)^2\, \overline{x^2}$, where the mean square $\overline{x^2}$ of a batch is 1, give or take a fifth. So each step multiplies the distance $w - 2$ by about $1 - 2\eta$. **With which of the learning rates 0.1, 0.4, 0.9 and 1.1 does $w$ jump past 2 at nearly every step and still come closer?**
 
 # %%
 guess = None  # a learning rate

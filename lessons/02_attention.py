@@ -44,8 +44,9 @@ pictures.course_map()
 pictures.one_step()
 
 # %% [markdown]
-# Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. To see what this does, take the decoder away for a moment.
-#
+# (Ours reads from both ends.) Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. First without the decoder.
+
+# %% [markdown]
 # ## A table that answers softly
 #
 # A Python dictionary needs the exact key: another one raises KeyError. Here is a table of six colours. Each value is a colour, as its amounts of red, green and blue; each key is the same vector scaled to norm 1. Our query is *orange*, which the table does not have.
@@ -122,12 +123,13 @@ reveal(guess, tuple(pictures.nearest(answer(tau)[1], known) for tau in (0.001, 1
 pictures.temperatures("orange", names, answer)
 
 # %% [markdown]
-# In a notebook, move the slider. Cold, it is a dictionary that takes the nearest key; hot, it is the plain average. Attention lives in between, where a small change of a score makes a small change of the answer: it has a derivative, so it can be trained. The quotient rule gives the **Jacobian**
+# Move the slider. Cold, it is a dictionary that takes the nearest key; hot, it is the plain average. Attention lives in between, where a small change of a score makes a small change of the answer: it has a derivative, so it can be trained. The quotient rule gives the **Jacobian**
 #
 # $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
 #
 # Raising one score raises its own weight and lowers all others. And where one weight is near 1, each entry is near 0: such a softmax passes hardly any gradient on. Lesson 06 meets that problem again.
-#
+
+# %% [markdown]
 # ## Many queries at once
 #
 # The decoder has one query for each sound, and training looks at all of them together. Write the queries as rows of a matrix $Q$, keys as rows of $K$, values as rows of $V$. Then the sums over $j$ are matrix products, a row for each query (batch dimensions come in front):
@@ -160,7 +162,7 @@ weighted_sum = mine("attention/weighted_sum")
 attend = mine("attention/attend")
 
 # %% [markdown]
-# Ask your function for three colours in one call. The keys are the values, too, so what comes back is a colour of smaller amounts. Dividing the queries by $\tau$ divides their scores.
+# Ask your function for three colours in one call. The keys are the values, too, so what comes back is a darker colour, which the picture brightens. Dividing the queries by $\tau$ divides their scores.
 
 # %%
 asked = ["orange", "springgreen", "deeppink"]
@@ -239,10 +241,11 @@ shares = {n: round(lead, 2) for n, lead in leads.items()}
 training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, attending)
 
 # %% [markdown]
-# Is it the choosing that helps, or is it enough that all states are in reach? The blue line is a decoder with the same output layer that gets their plain average: it reads no better than one vector.
+# Does choosing help, or would an average of all states do as well? A decoder that gets their plain average (blue) reads no better than one vector.
 #
-# A wider vector helps as well: the thin line is one vector of states four times as wide. In words of 12 letters it reads about as many right as attention does, with eight times the parameters. Attention makes the path from a letter to its sound short, and that is cheaper here than a wide bottleneck.
-#
+# A wider vector helps as well: the thin line is one vector of states four times as wide. It reads about as many right as attention does, with eight times the parameters. Give attention the wide states as well, and it is ahead again: of the words of 12 letters it reads 42 %, one vector 25. A short path from letter to sound is cheaper here than a wide bottleneck.
+
+# %% [markdown]
 # ## Where it looks
 #
 # The loss knows only sounds; nobody told the model where to look. A table of its weights, a row for each sound, is called an **alignment**. Here it is for *phonograph*, before and after training:
@@ -289,7 +292,7 @@ for name, arm in {"one vector": "all and joined", "attention": "attention, all a
     print(f"{name:10} three seeds:", *(f"{share:.0%}" for share in wrong))
 
 # %% [markdown]
-# Trained on long words, attention finds its place in them; one vector, trained on the same words, does not.
+# Trained on long words, attention gets nearly three sounds in four right; one vector, trained on the same words, about one in four.
 #
 # ## What it uses
 #
@@ -328,7 +331,7 @@ shares = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0,
 training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], shares, attending)
 
 # %% [markdown]
-# One word was chosen. Here is every seventeenth held-out word of 8 letters, and all its sounds to which the model gives more than a half. Does the letter with the most weight matter most? And how many sounds lose half of their probability by a letter that has next to no weight?
+# One word was chosen. Here is every seventeenth held-out word of 8 letters, with all sounds that the model gives more than a half. Does the letter with the most weight matter most? And how many sounds lose half of their probability by a letter that has next to no weight?
 
 # %% tags=["training", "hide-input"]
 agree, unseen = [], []
@@ -346,7 +349,7 @@ shares = [round(agree, 2), round(unseen, 2)]
 training.expect(claim, agree > 0.75 and unseen > 0.4, shares, attending)
 
 # %% [markdown]
-# Weights are a good first guess, and no answer. How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that as well. Write another letter for *h*, and let the decoder see the change in some of the states only.
+# How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that as well. Write another letter for *h*, and let the decoder see the change in some of the states only.
 
 # %% tags=["training"]
 others = [f"p{letter}onograph" for letter in ascii_lowercase if letter != "h"]
@@ -364,10 +367,11 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens. So the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens. So in this word the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
 #
 # *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two numbers show one way for both to be right.
-#
+
+# %% [markdown]
 # ## A real translator
 #
 # Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. In *The black cat sleeps on the white chair*, look at *na*: it means *on the*, in the feminine form, and *cadeira*, the chair, is feminine.
@@ -440,7 +444,7 @@ for noun in "sofa floor carpet roof car boat paper book".split():
     print(f"{noun:10}  {at_noun:8}  {form(torch.where(place[:, None], memory, other))}")
 
 # %% [markdown]
-# This time not. The gender is in the state of the noun itself, and the decoder reads it there: another head looks. One picture of weights is one head.
+# This time not. The gender is in the state of the noun itself. This head has no weight there, so the decoder must read it through another of the sixteen. One picture of weights is one head.
 #
 # ## What to remember
 #

@@ -62,12 +62,12 @@ for n in (30, 2000, 50_000):
 # %% [markdown]
 # L1 and L3 say: think of $d$ as about 1,000. Up to $n = 2d$ attention is cheaper than an LSTM.
 #
-# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Their table 1 has $O(n^2 d)$ against $O(n d^2)$, and as orders go the sentence is right. Counted out, with four matrices and the gates, attention never has fewer multiply-adds than a plain RNN.
+# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". As orders go, $O(n^2 d)$ against $O(n d^2)$, the sentence is right. Counted out, with four matrices and the gates, attention never has fewer multiply-adds than a plain RNN.
 
 # %% [markdown]
 # ## The square need not be stored
 #
-# Exact attention needs all scores, but not all at once. Cut them into **tiles**: a block of queries times a block of keys. Compute one, use it, forget it. The difficulty is the softmax, whose sum runs over a whole row.
+# Exact attention needs all scores, but not all at once. Cut them into **tiles**: a block of queries times a block of keys. Compute one, use it, forget it. But the softmax's sum runs over a whole row.
 #
 # **Online softmax** (Milakov & Gimelshein 2018) goes through a row once and keeps the maximum $m$ so far and the sum of exponentials $\ell$. Attention by tiles also carries the weighted sum of values $o$ (Rabe & Staats 2021, Dao et al. 2022):
 #
@@ -157,7 +157,7 @@ check("efficient/backward", tiled_gradients)
 tiled_gradients = mine("efficient/backward")
 
 # %% [markdown]
-# Your two functions are the two passes of **FlashAttention**. Autograd is told which tensors to keep, and which function computes the gradients. The kernel keeps $L$ from its forward pass. Yours returns the output alone, so here each tile is scored once more for $L$.
+# Your two functions are the two passes of **FlashAttention**. The kernel keeps $L$ from its forward pass. Yours returns the output alone, so here each tile is scored once more for $L$.
 
 
 # %%
@@ -205,7 +205,7 @@ for name, attend in ways.items():
 #
 # ## Less memory, less time
 #
-# Computing tiles twice should cost time. But a processor computes on a small fast memory and keeps the rest in a large slow one: on a GPU **SRAM** and **HBM**, on a CPU cache and RAM. What crosses between them takes time, too:
+# Computing tiles twice should cost time. But a processor computes on a small fast memory and keeps the rest in a large slow one: on a GPU **SRAM** and **HBM**, on a CPU cache and RAM. What crosses takes time, too:
 
 # %% tags=["hide-input"]
 pictures.memories()
@@ -215,10 +215,10 @@ pictures.memories()
 #
 # | | operations | moved to and from HBM | time |
 # |:-|-:|-:|-:|
-# | full matrix | 206 billion | 18.6 GB | 8.9 ms |
+# | full matrix, softmax by our formula | 206 billion | 18.6 GB | 8.9 ms |
 # | tiles in one kernel | 241 billion | 0.177 GB | 0.66 ms |
 #
-# It computes more, and is 14 times as fast. That kernel is `F.scaled_dot_product_attention`. Its mathematics is yours.
+# It computes more, and is 14 times as fast as our formulas, which move the square 35 times. (PyTorch's own softmax would move it less often; we have not timed it.) The kernel for tiles is `F.scaled_dot_product_attention`. Its mathematics is yours.
 
 # %% [markdown]
 # ## Leave tiles out
@@ -280,7 +280,7 @@ claim = "the window takes less than a third of the time of all tiles, BigBird le
 measuring.expect(claim, shares[0] < 1 / 3 and shares[1] < 1 / 2, [round(x, 2) for x in shares])
 
 # %% [markdown]
-# Fewer tiles take less time in the same loop. The orange point is a compiled kernel for *all* tiles: your loop, in Python, takes about as long for BigBird's one tile in five. So a list needs a compiled loop, too. For a pattern of your own that is PyTorch's `flex_attention`. You give it a function of two positions, and it makes a block mask, and compiles the loop. Its block mask is your list:
+# Fewer tiles take less time in the same loop. A compiled kernel for *all* tiles (orange) takes as long as your loop, in Python, for BigBird's one in five. Compiled, a list wins: PyTorch's `flex_attention` takes a function of two positions, and makes the block mask and the loop. (A window of 257 in 50,000 tokens, on an H100: 4.8 milliseconds; all pairs 86.) Its block mask is your list:
 
 # %%
 mask = create_block_mask(
@@ -385,11 +385,11 @@ paths["dense"] = torch.ones(len(needle["distances"])).bool()
 pictures.found(shares, paths, needle["distances"])
 
 # %% [markdown]
-# Without a path no more is found than by guessing one of ten, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. Beside a window or random links, the global block finds every needle. Alone it finds most, and random links alone find half of what a path leads to.
+# Without a path no more is found than by guessing one of ten, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. In this training, where near needles are frequent, the global block beside a window or random links finds every needle; alone it finds most. Trained on far needles alone, window and global lose most of them, though the paths are there.
 #
 # <details><summary>How we know</summary>
 #
-# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005; near needles are more frequent in training. Figures and controls: docs/RESULTS.md.
+# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005. Figures: research/results/needle.json; far needles alone and other rates: research/results/needle_controls.json.
 # </details>
 
 # %% [markdown]
@@ -441,7 +441,7 @@ losses = {name: loss_by_token(30 * [x]) for name, x in (("full", full), ("window
 reveal(guess, round(losses["window"][32:].mean().item(), 1))
 
 # %% [markdown]
-# It breaks down: seven times the loss. Yet what it misses is not the story's beginning. Lesson 03 saw that most heads give most of their weight to the *first token*, whatever it says. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there. The first token is an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on words that nobody meant.
+# It breaks down: seven times the loss. Yet what it misses is not the story's beginning. Lesson 03 saw that most heads give most of their weight to the *first token*, whatever it says. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other words.
 #
 # So give the list one column more, the first block:
 
@@ -455,7 +455,7 @@ pictures.losses("A window breaks the model; with the first block it reads on", l
 #
 # <details><summary>How we know that it is the first token</summary>
 #
-# Put random words into the first block, behind the first token, and the model still reads on. Put the second block in the place of the first, and the loss is twice as high or more. Two stories were tried.
+# Put random words into the first block, behind the first token, and the model still reads on. Put the second block there, and the loss is twice as high or more (two stories).
 # </details>
 
 # %% tags=["once"]
@@ -472,7 +472,7 @@ for name, loss in losses.items():
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
 # | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
 #
-# Two of BigBird's ideas are back: the window, and a few places that see everything, which are layers now. In the place of random blocks, models choose. The sink is new.
+# Two of BigBird's ideas are back: the window, and a few places that see everything, which are layers now. In the place of random blocks, models choose. The sink is BigBird's global block in a causal model: a place for weight.
 
 # %% [markdown]
 # ## What to remember

@@ -294,7 +294,7 @@ training.expect(claim, holds, share, *models.values())
 #
 # ## Recall against steps
 #
-# Is a memory without an eraser a worse memory, or a slower pupil? Give it four times the steps. **How many points is linear attention behind the delta rule after 1,200 steps?**
+# Is a memory without an eraser a worse memory, or a slower pupil? It cannot take an old value out. But it reads positions, so it has the means to write a later value larger than an earlier one. Give it four times the steps, as the table's linear attention, which writes 1 and not a learned share. **How many points is linear attention behind the delta rule after 1,200 steps?**
 
 # %%
 guess = None  # points
@@ -307,18 +307,19 @@ reveal(guess, round(100 * (ends["delta rule"] - ends["linear attention"])))
 pictures.by_steps(by_steps, kept["last"])
 
 # %% [markdown]
-# With room to spare, erasing holds little more. It is **learned sooner**: what the delta rule knows after 300 steps takes linear attention four times as many. A model is paid for by the step, and that is reason enough to choose it.
+# After 1,200 steps erasing recalls little more. It is **learned sooner**: what the delta rule knows after 300 steps takes linear attention four times as many. A model is paid for by the step, and that is reason enough to choose it.
 #
 # <details><summary>How we know</summary>
 #
-# Every point is a training of its own, two seeds each. A layer's learning rate was halved and doubled until both neighbours were worse, with the first seed at 300 steps. docs/RESULTS.md says how to run it again.
+# Every point is a training of its own, two seeds each. A layer's learning rate was halved and doubled until both neighbours were worse, with the first seed at 300 steps. `make results LESSON=15` runs it again.
 # </details>
 
 # %% [markdown]
 # ## Where it breaks, and the cure
 #
-# Now take the room away: keys of 2 dimensions, so that twelve keys share a matrix of two rows. Attention compares keys as short, but it keeps all tokens apart. So let *one* of the two blocks attend:
-#
+# With 8 rows two memories are enough here, and they keep fewer numbers than one layer of attention to 32 tokens. But a matrix has a fixed size, and a text has not: a long one brings many more keys than rows. We cannot train on such a text in a minute, so we take the room away instead: keys of 2 dimensions, so that twelve keys share a matrix of two rows. Attention compares keys as short, but it keeps all tokens apart. So let *one* of the two blocks attend:
+
+# %% [markdown]
 # `Reader((MemoryLayer, Attention), 2)` in place of `Reader((MemoryLayer, MemoryLayer), 2)`.
 #
 # **What percentage will each of the two models recall, the memories alone first?**
@@ -346,7 +347,7 @@ training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values(
 pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 
 # %% [markdown]
-# It recalls as much. Two memories stay behind, after four times the steps as well. So the attention looks up, and *one* layer of it is enough: the other may be anything cheap. That is why a large model can save its cache in most layers. In Kimi K3 three of four are memories. What they add there, mixing tokens at a fixed cost, this task does not ask for.
+# It recalls as much. Two memories stay behind, after four times the steps as well. So in this hybrid the attention looks up. *One* layer of it is enough here: each of our tokens carries a key and its value, and one lookup answers. Were they two tokens, a layer would have to bring them together first, as for lesson 06's induction heads; this task does not ask for it. In Kimi K3 three layers of four are such memories, and only the fourth keeps a cache that grows.
 
 # %% [markdown]
 # ## What is next
@@ -363,7 +364,7 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 # | **diffusion language models** | many tokens at once are filled in, and mended in a few rounds | LLaDA2.1, 100 billion parameters: 892 tokens a second (Bie et al. 2026) |
 
 # %% [markdown]
-# Five of the six save memory or time, and change nothing of what a block is: attention or its substitute, a feed-forward network, residual connections, norms. Only the last writes in another order than from left to right. Drafting and checking is an exploration that you can build: [a draft and a check](explorations/15_drafts.ipynb).
+# All six save memory or time. Five of them change nothing of what a block is, attention or its substitute, a feed-forward network, residual connections, norms, and write from left to right. The last writes in another order. Drafting and checking is an exploration that you can build: [a draft and a check](explorations/15_drafts.ipynb).
 
 # %% [markdown]
 # ### Think longer

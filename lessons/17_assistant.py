@@ -43,7 +43,7 @@ model = smollm2.load().requires_grad_(False)
 # %% [markdown]
 # ## A model that talks
 #
-# You do not start from nothing. SmolLM2 was **pretrained** on 2 trillion tokens, then trained on conversations (**instruction tuning**, or supervised fine-tuning, SFT), then on preferences (Allal et al. 2025). You add one more step, a task of your own. It costs minutes where the others cost a cluster, and it can undo what they have done.
+# You do not start from nothing. SmolLM2 was **pretrained** on 2 trillion tokens, then trained on conversations (**instruction tuning**, or supervised fine-tuning, SFT), then on preferences (Allal et al. 2025). You add one more step, a task of your own. It costs minutes where the others cost a cluster, and can undo what they did.
 #
 # Lesson 09 showed the form: a conversation is *one text*, in a **chat template** that says who speaks. The model goes on after `assistant`, up to the first `<|im_end|>`.
 
@@ -229,7 +229,7 @@ def right(model, some):
 
 
 # %% [markdown]
-# **Suppose that nine in ten of the known kind are right. What share of the commands with new rooms?**
+# **Suppose that most of the known kind are right. What share of the commands with new rooms?**
 
 # %%
 guess = None  # percent
@@ -248,7 +248,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# It gets the action right, and trips over names. Often it is one space: in a sentence ` attic` is one token, and the model copies its space; in our JSON, after a quotation mark, the word is cut into other tokens.
+# In these six it gets the action right, and trips over names. Sometimes it is one space: in a sentence ` attic` is one token, and the model copies its space; in our JSON, after a quotation mark, the word is cut into other tokens.
 #
 # ## What did it forget?
 #
@@ -313,7 +313,7 @@ print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 
 # %% [markdown]
-# It answers again. And a refusal is read: it lists what there is, each name in quotation marks, cut into the tokens that the answer needs. Eight commands with new rooms, for a home that has their devices, and one that the second try mends:
+# It answers again. A refusal can help, too: it lists what there is, each name in quotation marks, cut into the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
 
 
 # %%
@@ -385,7 +385,7 @@ claim = "constrained decoding has as many commands right as a second try, or mor
 training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# A second try mends three of seven, and costs a second answer. Your constraint knows the same names, and mends all seven in the first. Most mistakes here are one blank, which a line of Python strips. The nearest name is right each time, too, but a refused answer has been paid for.
+# These counts are of one training. With another seed, four of eight were right as written; of the other four a second try mended none, stripping one, the nearest name two, and your constraint three. No other way had more right than your constraint either time, and it alone promises a command that the home can carry out.
 
 # %% [markdown]
 # ## Is it worth it?
@@ -411,7 +411,7 @@ with switched_off(trained):
 print(*pictures.table(kept, rows), sep="\n")
 
 # %% [markdown]
-# Under the same constraint, the untrained model has few right: training brings most. Thirty lines of Python keep up, and are ahead for new wordings. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block learns the form, and hardly copies a new name.
+# Only the last two rows are constrained, so compare them with each other: training brings most. Of the three baselines, the program that counts is ahead in every list. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block, which had no constraint, learns the form, and hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -453,7 +453,7 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of four bits a weight, 98 MB: 32 weights share a smallest one and a step, and each is a number of steps from 0 to 15. Your assistant should be as small. Two ways:
+# The model came as a file of 98 MB, with four bits a weight in most matrices: 32 weights share a smallest one and a step, each a number of steps from 0 to 15. Two ways to keep yours as small:
 #
 # 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
 # 2. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
@@ -496,7 +496,7 @@ for name, way in ways.items():
 #
 # ## What to remember
 #
-# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not what it knows; its own old answers in each batch keep both. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not the capitals it knew; with its own old answers in each batch, it answers again. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
 #
 # | | |
 # |:-|:-|

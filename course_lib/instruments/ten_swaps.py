@@ -61,7 +61,10 @@ OURS = Components()
 
 
 def swapped(swaps: Collection[str], own: Components = OURS) -> dict[str, Any]:
-    """Return what `LanguageModel` takes for the block of 2017 with these parts swapped."""
+    """Return what `LanguageModel` takes for the block of 2017 with these parts swapped.
+
+    Beside SWAPS, "no positions" leaves the sinusoids away.
+    """
 
     def without_bias(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
         return own.rms_norm(x, gain)
@@ -98,7 +101,7 @@ def swapped(swaps: Collection[str], own: Components = OURS) -> dict[str, Any]:
     def block(d_model: int, heads: int, d_ff: int, _: str) -> nn.Module:
         return own.block(d_model, heads, d_ff, "pre" if "pre-norm" in swaps else "post", **inside)
 
-    positions = partial(Scaled, added="rotary" not in swaps)
+    positions = partial(Scaled, added=not {"rotary", "no positions"}.intersection(swaps))
     return {"positions": positions, "block": block, "norm_layer": norm_layer}
 
 

@@ -111,7 +111,10 @@ print(f" of the {1000 * seconds[0]:.0f} ms of a pass over one token")
 assert 4.1 < predicted < 4.3 and 5 < more[1] < more[0] < 12 and 0.3 < reading / seconds[0] < 0.45
 
 # %% [markdown]
-# Single passes promise 4.2; in writing each pass took 6 to 10 ms more, which we did not take apart. And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. Reading them alone, adding up every matrix once, takes 12 ms, about a third of a pass over one token. So reading is a large share, and not all. (The rest is not measured.) Work that waits for memory is called **memory-bound**; lesson 15 makes use of it.
+# By the line it should be 3.7 times. The timed passes themselves give 4.2, since one token takes 33 ms and not the line's 37; but in writing each pass took 6 to 11 ms more, which we did not take apart.
+
+# %% [markdown]
+# And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. Reading them alone, adding up every matrix once, takes 12 ms, about a third of a pass over one token. So reading may be a third of it, and the rest is not measured. Work that waits for memory is called **memory-bound**: on this processor, a pass over one token is that in part. Lesson 15 makes use of it.
 
 # %% [markdown]
 # ## What the cache costs
@@ -133,7 +136,7 @@ for groups, numbers in kept_by.items():
 # %% [markdown]
 # ## Four bits a weight
 #
-# A third of a pass over one token is reading weights, so smaller ones could help too. SmolLM2 takes 540 MB in float32; the file has 93. In the format Q4_1 a matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight the number of steps above the smallest, from 0 to 15, in four bits:
+# A third of a pass over one token is reading weights, so smaller ones could help too. SmolLM2 takes 540 MB in float32; the file has 98. In the format Q4_1 a matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight the number of steps above the smallest, from 0 to 15, in four bits:
 #
 # $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
 
@@ -225,7 +228,7 @@ print(f"largest error: {error[0]:.3f} by one digit, {error[1]:.5f} by two")
 assert error[1] < error[0] / 100
 
 # %% [markdown]
-# What is left between the last two bars is not bytes: a step of ours is more than a hundred operations of torch, started one by one from Python. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All write the same text, but for the fourth, which writes none.)
+# Bytes are the smaller part of what is left between the last two bars: a fifth of our weights are still in float32, which costs half a millisecond at the speed of the fourth bar. Besides, a step of ours is more than a hundred operations of torch, started one by one from Python; what they cost is not measured. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All write the same text, but for the fourth, which writes none.)
 
 # %%
 needs()

@@ -65,7 +65,7 @@ print(f"apart by {apart:.0%} of the gradient's length")
 assert apart > 0.05
 
 # %% [markdown]
-# The four windows count three times as much as the others. It is no error that anybody notices: the training runs, on another loss. That is why samplers cut off or repeat the end of a data set.
+# The four windows count three times as much as the others. It is no error that anybody notices: the training runs, on another loss. Samplers cut off or repeat the end of a data set, so that all processes have equally many rows, and equally many steps: otherwise one would end while the others wait for its gradient.
 
 # %% [markdown]
 # ## What is sent
@@ -85,8 +85,9 @@ sent = {processes: 2 * (processes - 1) / processes * len(whole) * 8 for processe
 reveal(guess, tuple(round(x / 1e6, 1) for x in sent.values()))
 
 # %% [markdown]
-# A thousand send hardly twice what two do: the sum is spread over all. That is what makes this kind of parallelism, **data parallelism**, grow.
-#
+# A thousand send hardly twice what two do: the sum is spread over all. So the bytes do not keep this kind of parallelism, **data parallelism**, from growing. The rounds may: a ring of a thousand has 1,998, and each has its delay.
+
+# %% [markdown]
 # ## Two processes
 #
 # `distributed.train` starts processes of this machine, gives each a copy of the model and every second row of each batch, and runs lesson 10's training loop in each. PyTorch's `DistributedDataParallel` does one thing more: in `backward` it averages the gradients, while those of earlier layers are still being computed.
@@ -112,9 +113,9 @@ print(f"loss of the last step: {by_one[-1]:.12f} by one, {by_two[-1]:.12f} by tw
 assert largest < 1e-9 and abs(by_one[-1] - by_two[-1]) < 1e-10
 
 # %% [markdown]
-# The same model. Two processes are no other method, only another place for the sum. In float32 the last digits differ from the first step on, as they do between two kinds of processor.
+# The same model. Two processes are no other method, only another place for the sum.
 #
-# Nothing is faster here: two processes of one small model spend their time on starting and on waiting for each other. It pays where a step takes much longer than sending $N$ numbers. Where the model itself does not fit into one machine, its matrices are cut too: **tensor** and **pipeline parallelism** (not built here).
+# We have not timed it here. It pays where a step takes much longer than sending $N$ numbers. Where the model itself does not fit into one machine, its matrices are cut too: **tensor** and **pipeline parallelism** (not built here).
 
 # %%
 needs()
@@ -125,7 +126,7 @@ needs()
 # | | |
 # |:-|:-|
 # | data parallelism | a copy of the model each, a part of the batch each, gradients averaged |
-# | equal to one process | if all parts have the same number of rows |
+# | equal to one process | if all parts have equally many terms in their mean: windows here, targets where some are masked |
 # | bytes sent a step | $2\,(P - 1) / P$ times the gradient's, by a ring |
 #
 # <details><summary>Four processes have batches of 8 windows each, and the loss is fitted to batches of 8. What has changed for the optimizer?</summary>

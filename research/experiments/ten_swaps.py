@@ -36,7 +36,13 @@ CHOSEN_BY = 3  # the seed that chooses the rates
 
 BATCH, STEPS = 16, 400
 RATES = {adamw: (0.003, 0.01, 0.03), muon: (0.01, 0.02, 0.04)}
-ARMS = {"2017": (), **{name: (name,) for name in SWAPS}, "together": ALL}
+ARMS = {
+    "2017": (),
+    "no positions": ("no positions",),
+    **{name: (name,) for name in SWAPS},
+    "rotary and Muon": ("rotary", "Muon"),
+    "together": ALL,
+}
 LEFT_OUT = {f"without {name}": tuple(x for x in ALL if x != name) for name in ALL}
 SETTINGS = {"batch": BATCH, "steps": STEPS, "n": N, "layers": LAYERS, "d_model": D_MODEL}
 once = partial(results.once, "ten_swaps", SETTINGS)  # what an ended run has measured is kept
