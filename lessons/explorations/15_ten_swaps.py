@@ -11,7 +11,7 @@ from course_lib.data import characters, needs
 from course_lib.exercises import mine, reveal
 from course_lib.instruments import results, training
 from course_lib.instruments.pictures import memories as pictures
-from course_lib.instruments.ten_swaps import ALL, SIZES, Components, swapped
+from course_lib.instruments.ten_swaps import ALL, SIZES, SWAPS, Components, swapped
 from torch.nn import functional as F
 
 # %%
@@ -94,18 +94,19 @@ arms, left_out = stored["arms"], stored["left_out"]
 mean = {name: sum(arm["losses"]) / len(arm["losses"]) for name, arm in arms.items()}
 alone = {name: mean["2017"] - loss for name, loss in mean.items()}
 company = {name: sum(losses) / 2 - mean["together"] for name, losses in left_out.items()}
-order = sorted(alone, key=alone.get, reverse=True)
-order = [name for name in order if name not in ("2017", "together")]
+order = sorted(SWAPS, key=alone.get, reverse=True)
 reveal(guess, tuple(order[:2]))
 print(f"{'saved, nats':18} alone  in company")
 for name in order:
     last = company.get(f"without {name}")
     print(f"{name:18} {alone[name]:+.2f}", "" if last is None else f"  {last:+.2f}")
-print(f"2017 {mean['2017']:.2f}, together {mean['together']:.2f} nats a character")
+mean["together, without Muon"] = sum(left_out["without Muon"]) / 2
+for name in ("2017", "rotary", "together, without Muon", "rotary and Muon", "together"):
+    print(f"{mean[name]:.2f} nats: {name}")
 pictures.swaps(arms, left_out)
 
 # %% [markdown]
-# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. A third grows in company: three layers of four that see only what is near.
+# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. These two alone come within 0.04 nats of all together, and rotary alone is where all of them end without Muon. (A model without any positions ends at 2.36.) A third grows in company: three layers of four that see only what is near.
 
 # %% [markdown]
 # And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse; into the model that has all the others they bring a little. (For the mixture it is a matter of the rate: with post-norm it learns best at 0.003, the lowest tried, where the block of 2017 bears 0.01.) If you test an idea on an old baseline only, you may drop a good one.

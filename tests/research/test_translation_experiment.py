@@ -113,6 +113,18 @@ def test_at_each_length_ours_is_ahead_with_a_neighbour_and_behind_without_by_lon
 
 
 @fetched
+def test_without_a_neighbour_short_texts_are_a_draw_and_long_ones_are_lost():
+    _, far = parts()
+    short = [i for i in far if len(words(SOURCES[i])) <= 6]
+    long = [i for i in far if i not in short]
+    assert [len(short), len(long)] == [145, 130]
+    low, high = difference(OURS, FIREFOX, short)
+    assert low < 0 < high
+    found = [round(score(texts, part), 1) for part in (short, long) for texts in (OURS, FIREFOX)]
+    assert found == [45.6, 40.7, 36.4, 50.4]
+
+
+@fetched
 def test_another_score_turns_the_headline_in_the_same_way():
     def by_characters(texts, part):
         return chrf([texts[i] for i in part], [REFERENCES[i] for i in part])

@@ -8,6 +8,7 @@ from matplotlib.patches import Rectangle
 
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import Diagram
+from course_lib.instruments.ten_swaps import SWAPS
 
 BLUE, ORANGE = plots.COLOURS[:2]
 GREY = "0.45"
@@ -142,9 +143,7 @@ def swaps(arms: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, Sequence
         return [x - y for x, y in zip(before, after, strict=False)]
 
     alone = {
-        name: saved(old["losses"], arm["losses"])
-        for name, arm in arms.items()
-        if name not in ("2017", "together")
+        name: saved(old["losses"], arm["losses"]) for name, arm in arms.items() if name in SWAPS
     }
     title = "Alone, a mixture and QK-norm cost; in company they save"
     names = "loss saved, nats a character", "numbers in the cache, 64 tokens"
