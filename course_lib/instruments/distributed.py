@@ -68,7 +68,7 @@ def _train_a_share(
     distributed.init_process_group("gloo", **meeting)
     own = DistributedDataParallel(deepcopy(model))
     shares = [(inputs[rank::processes], targets[rank::processes]) for inputs, targets in batches]
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+    with open(os.devnull, "w", encoding="utf8") as nowhere, redirect_stdout(nowhere):
         history = training.train(own, shares, loss, steps=len(shares), learning_rate=learning_rate)
     losses[rank] = torch.tensor(history.losses, dtype=torch.float64)
     distributed.barrier()  # nobody reads the model any more

@@ -84,7 +84,7 @@ def cost(count: int) -> dict[str, float]:
         folder = Path(name)
         hand_in(folder / "in", count)
         command = [sys.executable, "-m", "research.benchmarks.classes", "--folder", name]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf8", check=True)
         written = sum(x.stat().st_size for x in (folder / "out").rglob("*") if x.is_file())
         graded = json.loads((folder / "out" / "results.json").read_text("utf8"))
         assert [x["status"] for x in graded["submissions"]] == ["graded"] * count

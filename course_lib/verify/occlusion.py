@@ -2,11 +2,11 @@
 
 import torch
 
-from course_lib import attribution
+from course_lib import occlusion
 from course_lib.verify.comparison import Inputs, compare
 
 
-@compare(attribution.probability_drops, "the differences in a table, where tokens add up")
+@compare(occlusion.probability_drops, "the differences in a table, where tokens add up")
 def _probability_drops(inputs: Inputs):
     places, n, vocab = inputs.sizes(3, low=2)
     table = inputs.normal(places, vocab, n)
@@ -15,7 +15,7 @@ def _probability_drops(inputs: Inputs):
     def probabilities(sources: torch.Tensor) -> torch.Tensor:
         return torch.stack([table[j, sources[:, j]] for j in range(places)]).sum(0)
 
-    ours = attribution.probability_drops(probabilities, source, torch.arange(vocab))
+    ours = occlusion.probability_drops(probabilities, source, torch.arange(vocab))
     there = table[range(places), source]
     # the mean of a place counts the token itself, which is no replacement
     theirs = (there - table.mean(1)) * vocab / (vocab - 1)

@@ -1,4 +1,4 @@
-"""Attribution: which tokens of its source does an output depend on? (lesson 02)."""
+"""Occlusion: which tokens of its source does an output depend on? (lesson 02)."""
 
 from collections.abc import Callable
 
