@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from course_lib.occlusion import probability_drops
 from course_lib.data import spelling
+from course_lib.occlusion import probability_drops
 from course_lib.seq2seq import START, Seq2Seq
 
 

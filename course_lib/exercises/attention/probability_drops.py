@@ -3,9 +3,9 @@
 import torch
 
 from course_lib.answers.answer import Probe
-from course_lib.occlusion import probability_drops
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
+from course_lib.occlusion import probability_drops
 
 exercise = Exercise(
     reference=probability_drops,

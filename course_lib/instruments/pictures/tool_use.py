@@ -172,5 +172,5 @@ def table(figures: Mapping[str, Any], rows: Mapping[str, Mapping[str, float]]) -
         for name, shown in names.items()
     }
     yield f"{'right':24}" + "".join(f"{x:>14}" for x in LISTS)
-    for way, row in (means | rows).items():
+    for way, row in {**means, **rows}.items():
         yield f"{way:24}" + "".join(f"{row[x]:14.0%}" for x in LISTS)
