@@ -99,12 +99,10 @@ def learning_rates(paths: Mapping[float, Sequence[float]]) -> None:
     title = "Rate 0.1 creeps to 2, 0.4 goes there, 0.9 jumps past it and arrives, 1.1 leaves"
     figure, ax = plots.axes(title, "step", "the parameter w", size=(7, 3.4))
     ax.axhline(TARGET, color="0.5", linestyle="--", linewidth=1)
-    for (rate, path), colour in zip(paths.items(), plots.COLOURS, strict=False):
+    for row, ((rate, path), colour) in enumerate(zip(paths.items(), plots.COLOURS, strict=False)):
         ax.plot(path[:10] if rate > 1 else path, "o-", color=colour, markersize=3, linewidth=1)
-        x, y = {0.1: (3, 0.5), 0.4: (2.1, 1.5), 0.9: (12.3, 2.6), 1.1: (9.2, 5)}[rate]
-        ax.text(x, y, f"rate {rate}", color=colour, size="small")
-        if rate > 1:
-            ax.text(12.3, 5, f"(at step 40: {path[-1]:,.0f})", color=colour, size="small")
+        left = f" (at step 40: {path[-1]:,.0f})" if rate > 1 else ""
+        ax.text(14, 6.1 - 0.8 * row, f"rate {rate}{left}", color=colour, size="small")
     ax.set(xlim=(-0.5, SHOWN + 0.5), ylim=(-5.5, 7))
     plots.show(
         figure,
