@@ -234,9 +234,9 @@ def test_answers_may_share_what_their_notebook_has(shared, child, graded):
     texts = ANSWERS | TOGETHER[shared]
     cells = [cell(text, f"attention/{own}") for own, text in texts.items()]
     said = notebook([cell(SET_UP), *cells], "02")
-    away = graded(said)
-    for x, found in checked(said, child).items():
-        assert found.status == "passed", (x, found.message)
+    there, away = checked(said, child), graded(said)
+    for x in (f"attention/{own}" for own in texts):
+        assert there[x].status == "passed", (x, there[x].message)
         assert away[x]["status"] == "passed", (x, away[x]["message"])
 
 
