@@ -107,7 +107,7 @@ def test_it_judges_what_a_save_has_changed_until_ctrl_c(tmp_path, save_notebook)
         said = watching.wait_for("Next: ")
         assert said.count("saved at") == 1
         assert f"✓ {ID}: passed, 9 of 9 points" in said
-        assert "Lesson 00: 1 of 1 exercises, about 15 minutes left. Next: `rnn/cell`" in said
+        assert "Lesson 00: 1 of 1 exercises, about 25 minutes left. Next: `rnn/cell`" in said
         # it is recorded just after it is said
         for _ in range(300):
             if workspace.answer(ID):

@@ -187,7 +187,8 @@ def test_a_cell_that_loads_results_has_changed_when_they_have(monkeypatch):
     loads = [cell.id for cell in new.cells if "results" in cell.metadata]
     assert loads
     assert {*loads} <= {cell.id for cell in changed}
-    assert len(changed) < 15
+    code = [cell for cell in new.cells if cell.cell_type == "code"]
+    assert len(changed) < len(code) / 2  # the trainings stay
 
 
 def test_a_notebook_is_left_alone_where_text_is_not_all_or_a_clock_says_no(monkeypatch, capsys):

@@ -16,13 +16,17 @@ def test_lesson_13_says_what_was_measured():
     [lesson] = (ROOT / "lessons").glob("13_*.py")
     text = lesson.read_text("utf8")
     full, compiled = STORED["one step"]["full matrix"], STORED["one step"]["compiled"]
-    for way, own in (("full matrix", full), ("tiles in one kernel", compiled)):
+    names = ("full matrix, softmax by our formula", "tiles in one kernel")
+    for way, own in zip(names, (full, compiled), strict=True):
         moved, taken = own["bytes"] / 1e9, 1000 * own["seconds"]
         row = f"{way} | {own['operations'] / 1e9:.0f} billion | {moved:.3g} GB | {taken:.2g} ms |"
         assert f"# | {row}\n" in text
     assert f"is {full['seconds'] / compiled['seconds']:.0f} times as fast" in text
     [book] = [row for row in STORED["rows"] if (row["way"], row["n"]) == ("compiled", 50_000)]
     assert f"an H100 took {book['seconds']:.2f} seconds for this layer" in text
+    by_way = {row["way"]: 1000 * row["seconds"] for row in STORED["rows"] if row["n"] == 50_000}
+    window, everything = by_way["window, flex_attention"], by_way["compiled"]
+    assert f"on an H100: {window:.1f} milliseconds; all pairs {everything:.0f}.)" in text
 
 
 def test_what_lessons_13_and_14_say_of_rivals_was_measured():
