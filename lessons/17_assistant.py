@@ -291,6 +291,8 @@ answer, refusal = home.mistaken(command, random.Random(SEED))
 print(turns(refusal, None, [(command.said, answer)]) + command.means)
 
 # %%
+from course_lib.data.questions import questions
+
 own = [(turns(asked, None), told) for (asked, _), told in zip(questions(), kept["own answers"])]
 
 
