@@ -33,12 +33,12 @@ needs("shakespeare")
 # | 9 | one network for all tokens | **mixture**: eight of half the width, of which a token uses two (Shazeer et al. 2017) | [experts](12_experts.ipynb) |
 # | 10 | Adam | **Muon**, for the matrices (Jordan et al. 2024) | [optimizers](10_optimizers.ipynb) |
 #
-# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`, without a gain, so no score is above 4. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, with a vector $c$ of 32 numbers between them, which is all that a cache must keep.
+# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`, without a gain, so no score is above 4. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, with a vector $c$ of 32 numbers between them, which a cache keeps in their place.
 
 # %% [markdown]
 # ## Your block, twice
 #
-# Both models below consist of functions and classes that you have passed. Both read the same 400 batches of Shakespeare, by the same optimizer at the same learning rate; the second has swaps 1 to 4 and 6 to 9. (The eighth takes the fifth's place, and the tenth waits.) A token uses about 200,000 parameters in both; the second model has three times as many, of which a token leaves six of eight experts idle. Up to 90 seconds each:
+# Both models below consist of your functions and classes, as far as you have passed them. Both read the same 400 batches of Shakespeare, by the same optimizer at the same learning rate; the second has swaps 1 to 4 and 6 to 9. (The eighth takes the fifth's place, and the tenth waits.) A token uses about 200,000 parameters in both; the second model has three times as many, of which a token leaves six of eight experts idle. Up to 90 seconds each:
 
 # %%
 own = Components(
@@ -136,7 +136,7 @@ reveal(guess, [float(rate) for rate in post if (post[rate] < 3) != (pre[rate] < 
 #
 # ## Break it
 #
-# - Swap in `["rotary", "local and global"]` alone. Do two of the nine give most of the gain?
+# - Swap in `["rotary", "local and global"]` alone. Do two of the eight give most of the gain?
 # - Train the two models above at 0.03. Which of them minds?
 
 # %% [markdown]
