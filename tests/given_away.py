@@ -5,10 +5,13 @@ from functools import cache
 
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
-from course_lib.files.course_map import page_files
 
-# what a reader unfolds: a solution on the site, the file at the end of lesson 08
-FOLDED = re.compile(r'<details(?: class="solution")?>.*?</details>', re.DOTALL)
+# what a reader unfolds: a solution below its exercise, the file at the end of lesson 08
+FOLDED = re.compile(
+    r'<details(?: class="solution")?><summary>'
+    r"(?:The solution|Solution|my_transformer\.py)</summary>.*?</details>",
+    re.DOTALL,
+)
 
 
 @cache
@@ -30,15 +33,12 @@ def _named(component):
     return f"{component.__module__}.{component.__qualname__}".removeprefix("course_lib.")
 
 
-@cache
-def secret():
-    """List the exercises but those whose component a page gives, for it needs it."""
-    text = "".join(file.read_text("utf8") for file in page_files().values())
-    given = {*re.findall(r"^# given: (\S+)$", text, flags=re.MULTILINE)}
-    made = {x: load(x).reference for x in ids() if own_lines(x)}
-    return [x for x, r in made.items() if _named(r) not in given]
+def given_away(text, page):
+    """List the exercises whose solution is in a text, every line of it.
 
-
-def given_away(text):
-    """List the exercises whose solution is in a text, every line of it."""
-    return [x for x in secret() if all(line in text for line in own_lines(x))]
+    `page` is the file that the text was made from: a component that it gives, since it needs it, is
+    no secret there.
+    """
+    given = {*re.findall(r"^# given: (\S+)$", page, flags=re.MULTILINE)}
+    found = [x for x in ids() if own_lines(x) and all(line in text for line in own_lines(x))]
+    return [x for x in found if _named(load(x).reference) not in given]
