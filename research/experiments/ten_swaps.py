@@ -15,10 +15,10 @@ from course_lib.instruments import results
 from course_lib.instruments.ten_swaps import (
     ALL,
     CHOSEN,
-    D_FF,
     D_MODEL,
     HEADS,
     LAYERS,
+    SIZES,
     SWAPS,
     Components,
     N,
@@ -64,8 +64,7 @@ def run(name: str, rate: float, seed: int) -> float:
 def parameters(name: str) -> tuple[int, int]:
     """Return how many parameters an arm has, and how many of them a token uses."""
     _, _, vocab = split()
-    sizes = (LAYERS, D_MODEL, HEADS, D_FF, N)
-    model = LanguageModel(len(vocab), *sizes, **swapped((ARMS | LEFT_OUT)[name], OWN))
+    model = LanguageModel(len(vocab), *SIZES, **swapped((ARMS | LEFT_OUT)[name], OWN))
     experts = [layer.experts for layer in model.modules() if isinstance(layer, Balanced)]
     idle = [expert for row in experts for expert in row[CHOSEN:]]
     return count(model), count(model) - sum(map(count, idle))
