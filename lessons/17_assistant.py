@@ -387,7 +387,7 @@ claim = "constrained decoding has as many commands right as a second try, or mor
 training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# These counts are of one training. With another seed, four of eight were right as written; of the other four a second try mended none, stripping one, the nearest name two, and your constraint three. No other way had more right than your constraint either time, and it alone promises a command that the home can carry out.
+# These counts are of one training. With another seed a second try mended none, and again no other way had more right than your constraint. It alone promises a command that the home can carry out.
 
 # %% [markdown]
 # ## Is it worth it?
