@@ -51,3 +51,9 @@ def test_64_numbers_carry_a_word_of_the_dictionary_as_well_as_256_and_16_do_not(
     wide, narrow, few = (share(f"256 through {n}") for n in (256, 64, 16))
     assert (wide - narrow).abs().max() < 0.03
     assert (wide - few)[5:11].min() > 0.08
+
+
+def test_with_wide_states_attention_is_ahead_of_a_wide_vector_as_lesson_02_says():
+    at = SIZES["lengths"].index(12)
+    shares = [share(arm)[at].item() for arm in ("attention, 256", "one vector of 256")]
+    assert [round(100 * x) for x in shares] == [42, 25]
