@@ -222,7 +222,7 @@ plane, rotations = random_vectors(400, 2).detach(), F.normalize(draw_rotations(2
 pictures.buckets(plane, lsh_buckets(plane, rotations).tolist(), rotations)
 
 # %% [markdown]
-# So that queries and keys meet, Reformer makes both with one matrix. How do you find the tokens of one bucket without an $n \times n$ mask? *Sort* the tokens by bucket, and *cut* the sorted text into chunks of equal length. A query sees its own bucket, in its own chunk and in the one before:
+# So that queries and keys meet, Reformer makes both with one matrix, and lets no token see itself. How do you find the tokens of one bucket without an $n \times n$ mask? *Sort* the tokens by bucket, and *cut* the sorted text into chunks of equal length. A query sees its own bucket, in its own chunk and in the one before:
 
 # %% tags=["hide-input"]
 pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], chunk=4)
@@ -274,7 +274,7 @@ choose_blocks = mine("efficient/choose_blocks")
 
 
 # %% [markdown]
-# Is that so? Ask lesson 05's test. And ask it about a saving that suggests itself: let a block of four queries choose together, by their mean.
+# Ask lesson 05's test, also about a saving: let a block of four queries choose together, by their mean.
 
 
 # %%
