@@ -1,10 +1,13 @@
-"""A workspace that version 0.2.0 made still opens, checks and carries on.
+"""A workspace that an older version made still opens, checks and carries on.
 
-`kept_by_0_2_0.txt` holds a learner's answers as 0.2.0 kept them.
+`kept_by_0_2_0.txt` holds a learner's answers as 0.2.0 kept them. `workspaces` holds what two older
+versions handed out and their own `course check` kept: lessons 00 and 02 with an answer that has
+passed, 01 with a note, 03 with an answer that is begun, and 04 as it came.
 """
 
 import json
 import re
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from course_lib.checking.catalogue import load
 from course_lib.command_line.main import main
 from course_lib.exercises import mine, verdict
 from course_lib.files import ipynb
+from course_lib.files.paths import ROOT
 from course_lib.files.releases import hand_out
 from course_lib.files.workspace import Guess, Record, Workspace
 from course_lib.instruments.recording import record_weights
@@ -151,3 +155,37 @@ def test_an_answer_that_calls_itself_through_mine_is_the_librarys(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     assert mine("rnn/cell") is load("rnn/cell").reference
     assert "yours calls `mine`: write it anew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "packed", sorted(Path(__file__).with_name("workspaces").iterdir()), ids=lambda x: x.stem
+)
+def test_an_update_changes_only_what_its_reader_has_not_touched(
+    packed, tmp_path, monkeypatch, capsys
+):
+    zipfile.ZipFile(packed).extractall(tmp_path / "mine")
+    workspace, course = Workspace(tmp_path / "mine"), tmp_path / "notebooks"
+    course.mkdir()
+    for path in workspace.folder.glob("*.ipynb"):
+        (course / path.name).symlink_to(ROOT / "notebooks" / path.name)
+    kept = [x for x in workspace.folder.rglob("*") if x.is_file() and x.name != "releases.json"]
+    before = {path: path.read_bytes() for path in kept}
+
+    messages = hand_out(workspace, course)
+    touched = ["00_start_here", "01_rnn_limits", "02_attention", "03_self_attention"]
+    carried = ["start/hello", "", "attention/softmax", "self_attention/project"]
+    for name, exercise_id, message in zip(touched, carried, messages, strict=True):
+        assert message.startswith(f"{name}.ipynb has changed since you got it: yours stays")
+        assert f"with your answers to {exercise_id} in it" in message or not exercise_id
+    assert [x.name for x, old in before.items() if x.read_bytes() != old] == ["04_positions.ipynb"]
+    beside = sorted(x.name for x in workspace.folder.glob("*.new*.ipynb"))
+    assert beside == [f"{name}.new.ipynb" for name in touched]
+    assert hand_out(workspace, course) == []
+
+    monkeypatch.chdir(workspace.folder)
+    for name, exercise_id in (("00_start_here", "start/hello"), ("02_attention", carried[2])):
+        assert main(["check", f"{name}.new.ipynb", "--exercise", exercise_id]) == 0
+        assert f"{exercise_id}: passed" in capsys.readouterr().out
+    new = ipynb.read(workspace.folder / "03_self_attention.new.ipynb")
+    texts = {ipynb.exercise(cell): ipynb.text(cell) for cell in new["cells"]}
+    assert "HALF_DONE" in texts["self_attention/project"]
