@@ -33,7 +33,7 @@ pictures.two_machines()
 check("start/hello", double)
 
 # %% [markdown]
-# A ✓ means that it works: for single numbers, for rows and for batches of rows. If something is wrong, `check` says what. If you are stuck, the next cell asks a question that helps, and a clearer one each time you run it.
+# A ✓ means that it works: for single numbers, for rows and for batches of rows. If something is wrong, `check` says what. If you are stuck, run the next cell for a hint, and again for a clearer one.
 
 # %%
 hint("start/hello")
@@ -71,7 +71,7 @@ print("your function says that 7 becomes", double(torch.tensor(7.0)).item())
 # %% [markdown]
 # The model doubles. It has never seen your code, only numbers and what you return for them. Every training in this course is these ten lines with a larger model, and we come back to them at the end of the page.
 #
-# A translator learns in the same way, with millions of parameters in the place of one. What must such a model look like inside?
+# A translator learns in the same way, with millions of parameters instead of one. What must such a model look like inside?
 
 # %% [markdown]
 # ## Where you are going
@@ -82,7 +82,7 @@ pictures.course_map()
 # %% [markdown]
 # This is the Transformer (Vaswani et al. 2017). An **encoder** reads, a **decoder** writes. You will meet this drawing in most lessons, with the parts of that lesson in colour.
 #
-# In lesson 09 three real models run in this course's code, and your own functions can be put in. Here is what two of them write: a translator that Firefox uses, and a small language model, SmolLM2. They are fetched in that lesson; this page has kept what they wrote.
+# In lesson 09 three real models run in this course's code, and can use your functions. This is what two of them wrote when we ran them: a translator that Firefox uses, and SmolLM2, a small language model.
 
 # %% tags=["nbval-check-output"]
 look = results.load("first_look")["figures"]
@@ -116,10 +116,10 @@ pictures.head(weights, look["target"], look["source"])
 # %% [markdown]
 # ## One sentence goes through
 #
-# The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A matrix of parameters is on the right, $XW$, and changes the number of columns, never the number of rows.
+# The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A matrix of parameters multiplies it from the right, $XW$. This can change the number of columns, never the number of rows.
 
 # %% [markdown]
-# Here the English and the Portuguese tokens go through a Transformer of the size of 2017. Its vectors have $d = 512$ numbers, and 10 × 11 is the shape of the head above. A forward pass of this course's code gave the shapes. Firefox's model is of this kind, and smaller.
+# Here the English and the Portuguese tokens go through a Transformer of the 2017 paper's size, with $d = 512$. The shapes come from a forward pass of this course's code. The head above is the 10 × 11. Firefox's model is of the same kind, but smaller.
 
 # %% tags=["hide-input"]
 pictures.with_shapes(weights)
@@ -142,7 +142,7 @@ n = 100_000
 reveal(guess, n * n * 4 / 1e9)
 
 # %% [markdown]
-# A text ten times as long takes a hundred times as much, if all is stored; lessons 13 and 14 are about it.
+# A text ten times as long takes a hundred times as much, if all weights are stored. Lessons 13 and 14 avoid that.
 #
 # **Build.** The first lines of an exercise say what goes in and what comes out, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. Each comment is a step for you to write.
 
@@ -152,15 +152,15 @@ reveal(guess, n * n * 4 / 1e9)
 # **Stuck?** `hint` asks questions, and `solution("start/hello")` prints our solution; using it costs nothing.
 
 # %% [markdown]
-# **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then `x.mul_(2)`, which gives the right numbers and is wrong all the same.
+# **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then try `x.mul_(2)`: the numbers are right, and it is still wrong.
 #
 # **Go on with your own.** `mine` returns your function once it has passed, in this lesson and in all later ones; before that it returns the library's, and says so. This is how your parts get into the real models.
 
 # %% [markdown]
-# Some sections use data, which are fetched when you come there; without a network the section is skipped, and a sentence says which command fetches them. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.
+# Some sections fetch data when you reach them. Without a network such a section is skipped, and a sentence says which command fetches the data. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.
 
 # %% [markdown]
-# In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. An update of the course replaces the notebooks that you have not changed, and no others.
+# In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. Updating the course replaces only the notebooks that you have not changed.
 
 # %% [markdown]
 # ## Shapes
@@ -194,7 +194,7 @@ print("split:", tuple(heads.shape), " scores:", tuple(scores.shape))
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
 
 # %% [markdown]
-# Of your function, whose factor is 2, the model with one parameter has the loss $(w - 2)^2\, \overline{x^2}$, where the mean square $\overline{x^2}$ of a batch is 1, give or take a fifth. So each step multiplies the distance $w - 2$ by about $1 - 2\eta$. **With which of the learning rates 0.1, 0.4, 0.9 and 1.1 does $w$ jump past 2 at nearly every step and still come closer?**
+# Your function doubles, so the model $wx$ has the loss $(w - 2)^2\, \overline{x^2}$. The mean square $\overline{x^2}$ of a batch is 1, give or take a fifth. So each step multiplies the distance $w - 2$ by about $1 - 2\eta$. **With which of the learning rates 0.1, 0.4, 0.9 and 1.1 does $w$ jump past 2 at nearly every step and still come closer?**
 
 # %%
 guess = None  # a learning rate
@@ -215,7 +215,7 @@ reveal(guess, next(rate for rate, path in paths.items() if swings_in(path)))
 pictures.learning_rates(paths)
 
 # %% [markdown]
-# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed; what a page claims about the result was tried with several (`research/results/claims.json` has most of the runs; where there was one, the page says so).
+# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed. What a page claims was tried with several, unless the page says otherwise (`research/results/claims.json` has most of the runs).
 
 # %% [markdown]
 # ## The map
@@ -229,7 +229,7 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## The words
 #
-# In most code and all pictures, `weights` are attention's. What training changes are *parameters*, also called the weights of a model.
+# In most code and all pictures, `weights` means attention weights. What training changes we call *parameters*; elsewhere they are called weights, too.
 #
 # | | |
 # |:-|:-|

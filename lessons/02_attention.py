@@ -5,7 +5,7 @@
 #
 # Reading a long word aloud, you look again at the letters that you are about to say. In lesson 01 the decoder got one vector for the whole word. **What if the decoder may look back at every letter it has read?**
 #
-# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and measure that the sound depends on a letter that it does not look at.
+# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and measure that a sound can depend on a letter that it does not look at.
 
 # %%
 import torch
@@ -44,7 +44,7 @@ pictures.course_map()
 pictures.one_step()
 
 # %% [markdown]
-# (Ours reads from both ends.) Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. First without the decoder.
+# (The encoder that you train reads from both ends.) Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. First try this without any network.
 
 # %% [markdown]
 # ## A table that answers softly
@@ -79,7 +79,7 @@ pictures.lookup("orange", names, weights, weights @ values)
 # $$\mathrm{softmax}(e)_j = \frac{\exp(e_j)}{\sum_l \exp(e_l)}$$
 
 # %% [markdown]
-# Why the exponential? Add 100 to every score, and numerator and denominator both get the factor $e^{100}$, which cancels: only *differences* of scores matter. Computed as it is written, though, the formula overflows: $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN.
+# Why the exponential? Add 100 to every score, and numerator and denominator both get the factor $e^{100}$, which cancels. Only *differences* of scores matter, and only exponentials have this property. Computed as written, though, the formula overflows: $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN.
 
 # %% tags=["nbval-check-output"]
 large = torch.tensor([88.0, 89.0, 90.0])
@@ -123,7 +123,7 @@ reveal(guess, tuple(pictures.nearest(answer(tau)[1], known) for tau in (0.001, 1
 pictures.temperatures("orange", names, answer)
 
 # %% [markdown]
-# Move the slider. Cold, it is a dictionary that takes the nearest key; hot, it is the plain average. Attention lives in between, where a small change of a score makes a small change of the answer: it has a derivative, so it can be trained. The quotient rule gives the **Jacobian**
+# Move the slider, or look along the row. At a low temperature this is a dictionary that takes the nearest key, at a high one the plain average. Attention lives in between, where a small change of a score makes a small change of the answer: it has a derivative, so it can be trained. The quotient rule gives the **Jacobian**
 #
 # $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
 #
@@ -140,7 +140,7 @@ pictures.temperatures("orange", names, answer)
 pictures.matrices()
 
 # %% [markdown]
-# Write the two products, and put all three parts together as the decoder needs them: its hidden states are the queries; the encoder's states are keys *and* values. (Lesson 03 gives keys and values matrices of their own.) One check, below the third function, tries all three.
+# Write the two products, then put all three parts together for the decoder. Its hidden states are the queries, and the encoder's states are keys *and* values. (Lesson 03 gives keys and values matrices of their own.) One check, below the third function, tries all three.
 
 # %%
 # exercise: attention/dot_scores
@@ -162,7 +162,7 @@ weighted_sum = mine("attention/weighted_sum")
 attend = mine("attention/attend")
 
 # %% [markdown]
-# Ask your function for three colours in one call. The keys are the values, too, so what comes back is a darker colour, which the picture brightens. Dividing the queries by $\tau$ divides their scores.
+# Ask your function for three colours in one call. Here the keys are also the values, so the answers are darker, and the picture brightens them. Dividing the queries by $\tau$ divides their scores by $\tau$.
 
 # %%
 asked = ["orange", "springgreen", "deeppink"]
@@ -173,7 +173,7 @@ pictures.questions(asked, names, weights, contexts)
 # %% [markdown]
 # ## Attention inside the encoder-decoder
 #
-# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the decoder of Luong et al. 2015, with a GRU for the LSTM and without the layer before the output.
+# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the decoder of Luong et al. 2015, with a GRU in place of the LSTM and without the tanh layer before the output.
 #
 # $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad c_i = \mathrm{attend}(s_i;\, h_1 \dots h_n) \qquad \underset{1 \times 73}{\text{logits}_i} = \underset{1 \times 128}{[s_i; c_i]}\; \underset{128 \times 73}{W_o} + b$$
 #
@@ -219,7 +219,7 @@ for word in ("elephant", "telephone", "orchestra", "laboratory", "celebration"):
         print(f"    {name:10}", *spelling.pronounce(model, [word])[0])
 
 # %% [markdown]
-# Now all held-out words; a word counts only if every sound is right. **Where is attention further ahead: in words of 4 letters, or of 10?**
+# Now take all held-out words. A word counts only if every sound is right. **Where is attention further ahead: in words of 4 letters, or of 10?**
 
 # %%
 guess = None  # 4 or 10
@@ -241,9 +241,9 @@ shares = {n: round(lead, 2) for n, lead in leads.items()}
 training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, attending)
 
 # %% [markdown]
-# Does choosing help, or would an average of all states do as well? A decoder that gets their plain average (blue) reads no better than one vector.
+# Does it matter which states it chooses? A decoder that gets their plain average (blue) reads no better than one vector.
 #
-# A wider vector helps as well: the thin line is one vector of states four times as wide. It reads about as many right as attention does, with eight times the parameters. Give attention the wide states as well, and it is ahead again: of the words of 12 letters it reads 42 %, one vector 25. A short path from letter to sound is cheaper here than a wide bottleneck.
+# Wider states help as well: the thin line is one vector with states four times as wide. It reads about as many words as attention does, with eight times the parameters. Give attention the wide states, too, and it is ahead again: of the words of 12 letters it reads 42 %, one vector 25 %. A short path from letter to sound is cheaper here than wide states.
 
 # %% [markdown]
 # ## Where it looks
@@ -280,7 +280,7 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. What if it has? Two models of this size were also trained on words that were joined, of up to 36 letters. Here is how many of the sounds they get wrong in new joined words of 35:
+# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. What if it has? Lesson 01's two networks of this size also learned from joined words of up to 36 letters. These shares of the sounds are wrong in new joined words of 35:
 
 # %% tags=["hide-input"]
 learning, _ = spelling.split()
@@ -298,7 +298,7 @@ for name, arm in {"one vector": "all and joined", "attention": "attention, all a
 #
 # A weight says where the decoder looks. Does it say what the sound *depends* on? Cover a part of the input, and see what changes: this is **occlusion** (Zeiler & Fergus 2014). In place of letter $j$ write each of the $R$ other letters $r$, and see how far the probability of sound $i$ falls on average:
 #
-# $$\underset{n \times \text{letters}}{d_{ij}} = p_i(x) - \frac{1}{R} \sum_{r \ne x_j} p_i(x_1 \dots x_{j-1},\, r,\, x_{j+1} \dots)$$
+# $$d_{ij} = p_i(x) - \frac{1}{R} \sum_{r \ne x_j} p_i(x_1 \dots x_{j-1},\, r,\, x_{j+1} \dots)$$
 
 # %%
 # exercise: attention/probability_drops
@@ -310,7 +310,7 @@ check("attention/probability_drops", probability_drops)
 probability_drops = mine("attention/probability_drops")
 
 # %% [markdown]
-# `letter_drops` asks your function, with all letters as replacements. The first F of *phonograph* has nearly all of its weight on *p*, and hardly any on *h*. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
+# `letter_drops` calls your function, with all letters as replacements. The first F of *phonograph* has nearly all of its weight on *p*, and hardly any on *h*. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
 
 # %%
 guess = None  # a probability
@@ -331,7 +331,7 @@ shares = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0,
 training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], shares, attending)
 
 # %% [markdown]
-# One word was chosen. Here is every seventeenth held-out word of 8 letters, with all sounds that the model gives more than a half. Does the letter with the most weight matter most? And how many sounds lose half of their probability by a letter that has next to no weight?
+# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. Does the letter with the most weight matter most? And how many sounds lose half of their probability when a letter with next to no weight is replaced?
 
 # %% tags=["training", "hide-input"]
 agree, unseen = [], []
@@ -349,7 +349,7 @@ shares = [round(agree, 2), round(unseen, 2)]
 training.expect(claim, agree > 0.75 and unseen > 0.4, shares, attending)
 
 # %% [markdown]
-# How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that as well. Write another letter for *h*, and let the decoder see the change in some of the states only.
+# How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that: write another letter for *h*, but let the decoder see the change in some of the states only.
 
 # %% tags=["training"]
 others = [f"p{letter}onograph" for letter in ascii_lowercase if letter != "h"]
@@ -369,7 +369,7 @@ training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending
 # %% [markdown]
 # Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens. So in this word the decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*.
 #
-# *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two numbers show one way for both to be right.
+# *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two percentages above show one way for both to be right.
 
 # %% [markdown]
 # ## A real translator
@@ -415,7 +415,7 @@ title = "“na” depends on “chair”, which this head does not look at"
 pictures.looks_and_uses(title, aligned, drops, rows, columns, [("na", "chair")])
 
 # %% [markdown]
-# Has the gender gone, or is the sentence broken? Put other nouns in place of *chair*, and ask which form is likelier: *na* if the Portuguese noun is feminine, *no* if it is masculine.
+# Is it the gender that matters, or did we only break the sentence? Put other nouns in place of *chair*, and ask which form is likelier: *na* if the Portuguese noun is feminine, *no* if it is masculine.
 
 # %% tags=["once", "nbval-check-output"]
 nouns = "chair table bed box wall street beach door window "  # feminine in Portuguese
@@ -433,7 +433,7 @@ for noun in nouns.split():
     print(form(translator.read(changed[None])), noun, end="  ")
 
 # %% [markdown]
-# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Swap states again: with another noun's, at its own place alone, or everywhere else.
+# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Swap in the states of another noun's sentence, at the noun alone or everywhere else.
 
 # %% tags=["once", "hide-input", "nbval-check-output"]
 memory, place = translator.read(source[None]), torch.arange(len(source)) == columns.index("chair")
@@ -444,7 +444,7 @@ for noun in "sofa floor carpet roof car boat paper book".split():
     print(f"{noun:10}  {at_noun:8}  {form(torch.where(place[:, None], memory, other))}")
 
 # %% [markdown]
-# This time not. The gender is in the state of the noun itself. This head has no weight there, so the decoder must read it through another of the sixteen. One picture of weights is one head.
+# Not this time. The decoder gets the gender from the state of the noun itself. This head has no weight there, so another of the sixteen must read it. A picture of weights shows one head.
 #
 # ## What to remember
 #
@@ -479,7 +479,7 @@ for noun in "sofa floor carpet roof car boat paper book".split():
 # %% [markdown]
 # ## Next, and further reading
 #
-# The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own. Beside this lesson there are explorations: [other scores](explorations/02_scores.ipynb), [two decoders](explorations/02_decoders.ipynb), [attention as kernel regression](explorations/02_kernel_regression.ipynb), and [what breaks it](explorations/02_break_it.ipynb).
+# The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own. Explorations: [other scores](explorations/02_scores.ipynb), [two decoders](explorations/02_decoders.ipynb), [attention as kernel regression](explorations/02_kernel_regression.ipynb), [what breaks it](explorations/02_break_it.ipynb), [writing token by token](explorations/02_writing.ipynb).
 
 # %% [markdown]
 # Bahdanau et al. 2015 (attention, alignments); Luong et al. 2015 (dot and bilinear scores); Cho et al. 2014 (the encoder-decoder); Jain & Wallace 2019 and Wiegreffe & Pinter 2019 (what weights explain); the CMU Pronouncing Dictionary. Titles and links: docs/REFERENCES.md. Lectures L1 to L4 (lesson 00).

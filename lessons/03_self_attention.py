@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 02 · needs `minilm` (83.5 MB)**
 #
-# The tokens of a sentence need each other: a verb its subject, and *ring* the bell or the finger that says which *ring* is meant. **What if every token looks at every other token of its own sentence, all at once?**
+# A token needs others of its sentence: a verb its subject, and *ring* a *bell* or a *finger* that says which *ring* is meant. **What if every token looks at every other token of its own sentence, all at once?**
 #
-# At the end you set three matrices by hand, so that each token finds the one it needs. Training finds the same, and a real encoder, running on your attention, tells one *ring* from another.
+# You will set three matrices by hand so that each token finds the one it needs. Training then finds the same, and a real encoder, running on your attention, tells one *ring* from another.
 
 # %%
 import torch
@@ -29,7 +29,7 @@ sentence, found = pointers.sentences(1, names=3, generator=generator)
 pictures.wishes(sentence, found)
 
 # %% [markdown]
-# This is the need without the language: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. From here on sentences have eight tokens, so a row has 17 numbers.
+# This is that need without language: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. Three tokens make rows of 7 numbers. The layers that we train get eight tokens, and rows of 17.
 
 # %% [markdown]
 # ## Attention is a table of shares
@@ -38,14 +38,14 @@ pictures.wishes(sentence, found)
 #
 # $$\underset{n \times d}{O} = \underset{n \times n}{A}\;\underset{n \times d}{X} \qquad o_i = \sum_{j=1}^{n} \alpha_{ij}\, x_j \qquad \sum_{j=1}^{n} \alpha_{ij} = 1$$
 #
-# Equal shares of four tokens are 1/4. With a mask that hides what comes later they are:
+# If all scores are equal, each of four tokens gets 1/4. With later tokens hidden:
 
 # %% tags=["nbval-check-output"]
 past = torch.ones(4, 4).bool().tril()
 print(softmax(torch.zeros(4, 4), past))
 
 # %% [markdown]
-# This lower triangle gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence may look both ways (**bidirectional**); one that writes has only what is already there (**causal**).
+# This lower triangle gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence is **bidirectional**: it may look both ways. One that writes is **causal**: it sees only what is already there.
 #
 # Now take any scores. **For which tokens is the output the same, bidirectional and causal?**
 
@@ -58,7 +58,7 @@ same = torch.isclose(softmax(scores) @ x, softmax(scores, past) @ x).all(-1)
 reveal(guess, same.tolist())
 
 # %% [markdown]
-# Only the last token sees the same either way. In the pointer task every token must look both ways, and not at all alike. How can a token choose?
+# Only the last token sees the same either way. In the pointer task a token must look both ways, but not at all tokens equally. How can it choose?
 
 # %% [markdown]
 # ## Version 1: the tokens choose by similarity
@@ -91,12 +91,12 @@ weights = softmax(dot_scores(sentence, sentence))[0]
 pictures.found("Version 1: each token finds itself", sentence, weights, fetched)
 
 # %% [markdown]
-# The diagonal wins. Version 1 compares own names with own names and wishes with wishes, and nobody has both in common with a token but the token itself. Lecture L3 (SUSTech's CS310) says so: its weights are "likely to be highest for $i = j$, i.e., a word is most similar to itself". At equal norms that is the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\|\,\|x_j\| = x_i \cdot x_i$.
+# The diagonal wins. Version 1 compares own names with own names and wanted names with wanted names, and only the token itself matches in both. Lecture L3 (SUSTech's CS310) says so: its weights are "likely to be highest for $i = j$, i.e., a word is most similar to itself". At equal norms that is the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\|\,\|x_j\| = x_i \cdot x_i$.
 
 # %% [markdown]
 # ## Three roles
 #
-# Preferring itself is one fault; symmetry is another: $x_i \cdot x_j = x_j \cdot x_i$. At the top of the page B wants A, but A does not want B. So each token gets a **query** for what it looks for, a **key** for what it is found by, and a **value** for what it hands over, from three learned matrices:
+# The diagonal is one fault. The other is symmetry: $x_i \cdot x_j = x_j \cdot x_i$. At the top of the page B wants A, but A does not want B. So each token gets a **query** for what it looks for, a **key** for what it is found by, and a **value** for what it hands over, from three learned matrices:
 #
 # $$\underset{n \times d_k}{Q} = \underset{n \times d_{model}}{X}\;\underset{d_{model} \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,\underset{d_{model} \times d_k}{W_K} \qquad \underset{n \times d_v}{V} = X\,\underset{d_{model} \times d_v}{W_V}$$
 #
@@ -134,7 +134,7 @@ for name, scores in {"version 1": sentence[0] @ sentence[0].T, "three roles": q 
 pictures.itself(results.load("itself")["figures"])
 
 # %% [markdown]
-# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another one. Often it is the first token, an attention sink (lesson 13). Leave that out, and a head takes its own token more often than chance, but mostly another.
+# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another token, often the first, an attention sink (lesson 13). Leave the first out, and a token prefers itself more often than by chance, but mostly another still.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -143,7 +143,7 @@ pictures.itself(results.load("itself")["figures"])
 #
 # $$\underset{n_q \times d_v}{\mathrm{Attention}(Q, K, V)} = \underset{n_q \times n_k}{\mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right)} \underset{n_k \times d_v}{V}$$
 #
-# If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and $q \cdot k$, a sum of $d_k$ of them, has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1. A softmax of scores that differ by much is nearly one-hot, and passes hardly any gradient on (lesson 02).
+# If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and $q \cdot k$, a sum of $d_k$ of them, has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1. If scores differ by much, their softmax is nearly one-hot and passes on hardly any gradient (lesson 02).
 
 # %% [markdown]
 # ## One example, number by number
@@ -167,7 +167,7 @@ pictures.example(q, k, v)
 guess = None  # two pairs: ((token 2), (token 3))
 
 # %% [markdown]
-# Write the formula for any sizes, batches and a mask. Your function then answers.
+# Write the formula for any sizes, with batches and a mask. Your function then gives the answer.
 
 # %%
 # exercise: self_attention/scaled_dot_product
@@ -243,9 +243,9 @@ print(f"largest error over 32,000 tokens: {(fetched - found).abs().max():.1e}")
 # %% [markdown]
 # ## Can training find it?
 #
-# You knew what to write into the matrices. Training gets only the right numbers. Three models learn for 500 steps, each with a linear layer behind it: version 1; a layer with *one shared matrix*, $W_Q = W_K$; and your layer with three.
+# You knew what to write into the matrices. Training sees only the right answers. Three models learn for 500 steps, each with a linear layer behind it: version 1; a layer with *one shared matrix*, $W_Q = W_K$; and your layer with three.
 #
-# We measure which share of the numbers' variance each **explains**: 1 is solved. A plain average of all eight tokens, well scaled, explains one eighth. **Order all four.**
+# We measure the share of the numbers' variance that each **explains**: 1 is solved. The average of all eight tokens, scaled at its best, explains one eighth. **Order all four.**
 
 # %%
 guess = None  # "average", "shared", "three" and "version 1", the worst first
@@ -268,7 +268,7 @@ for name, numbers in {"wanted": found[0], "your layer": answers[0]}.items():
     print(f"{name:10}", *(f"{number:6.2f}" for number in numbers.flatten().tolist()))
 
 # %% [markdown]
-# Your layer has found it, and answers. With one shared matrix training hardly beats the average, and more steps do not help. Two of the three roles, looking and being found, are in one matrix, $M = W_Q W_K^T$. Look at it:
+# Your layer has found it. With one shared matrix training hardly beats the average. At its best in other runs, with larger initial weights and four times the steps, it reached 0.28. Looking and being found are both in $M = W_Q W_K^T$:
 
 # %% tags=["training", "hide-input"]
 m, both = roles.w_q @ roles.w_k.T, shared.w_q @ shared.w_q.T
@@ -300,12 +300,12 @@ holds = all(0.3 < diagonal < 0.8 for diagonal in coincide)
 training.expect(claim, holds, [round(x, 2) for x in coincide], models[1])
 
 # %% [markdown]
-# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, nor these two without the diagonals that make a token find itself.
+# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, nor either without the diagonals that make a token find itself.
 
 # %% [markdown]
 # ## A real encoder: which *ring*?
 #
-# MiniLM is a trained encoder of six layers (lesson 09). *Ring* enters it as one vector, the same in every line, plus its position. What can tell the jewel from the bell are the other tokens, and attention is the one part that brings them in. Let it run on *your* attention:
+# MiniLM is a trained encoder of six layers (lesson 09). *Ring* enters it as the same vector in every line, plus its position. Only the other tokens can tell the jewel from the bell, and only attention brings them in. Let it run on *your* attention:
 
 # %%
 needs("minilm")
@@ -337,7 +337,7 @@ blinded = {line: leans(line, alone=True).tolist() for line in lines}
 pictures.senses(seen, blinded)
 
 # %% [markdown]
-# In three layers bells go one way, and jewels part from them. Blinded, all six stay together.
+# Within three layers bells and jewels part. Blinded, all six stay together and drift to the jewels' side.
 #
 # For a whole line, the plain average of its words would do as well. But put both into one line, and an average has one answer for two questions:
 
@@ -347,7 +347,7 @@ for which in (0, 1):
     print(f"ring number {which + 1}: {leans(line, which=which)[-1].item():+.2f}")
 
 # %% [markdown]
-# The two have come apart: the second is much nearer to the jewels, and still a little on the bells' side, since a bell is in its line. Each has a query of its own, and takes something else from the same line. The lectures' example is a *bank*, and it is harder: [what does an average know about *ring*?](explorations/03_senses.ipynb) has both.
+# The two have come apart: the second is much nearer to the jewels, if still a little on the bells' side. Blinded, the gap is gone: [what does an average know about *ring*?](explorations/03_senses.ipynb) has this line, six more, and the lectures' harder example, a *bank*.
 #
 # ## What to remember
 #
@@ -359,7 +359,7 @@ for which in (0, 1):
 # | scaled dot-product attention | $\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$ |
 # | the matrix that chooses | $e_{ij} = x_i M x_j^T / \sqrt{d_k}, \quad M = W_Q W_K^T$ |
 #
-# With one vector for both roles scores are symmetric, and at equal norms no token scores higher than itself. With two, a token can look for something that it is not.
+# With one vector for both roles scores are symmetric, and at equal norms no token scores another above itself. With two, a token can look for something that it is not.
 
 # %% [markdown]
 # ## Test yourself
@@ -390,6 +390,6 @@ for which in (0, 1):
 # %% [markdown]
 # ## Next, and further reading
 #
-# Without a mask, to this formula "dog bites man" and "man bites dog" are the same three tokens. Lesson 04 adds positions. Two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average knows about *ring*](explorations/03_senses.ipynb).
+# Without a mask, this formula cannot tell "dog bites man" from "man bites dog". Lesson 04 adds positions. Two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average knows about *ring*](explorations/03_senses.ipynb).
 #
 # Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: docs/REFERENCES.md. Lectures L1 to L4: docs/TOPICS.md.

@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 03 · needs `minilm` (83.5 MB) and `shakespeare` (5.4 MB)**
 #
-# "The critics praised the writers" and "the writers praised the critics" have the same words and different news. **How can a model that sees all tokens at once know their order?**
+# "The critics praised the writers" and "the writers praised the critics" have the same words and say different things. **How can a model that sees all tokens at once know their order?**
 #
-# At the end you can derive the answer that today's language models give, a rotation, and you have trained a model on your own. You also know why such a model breaks down on a text that is longer than those it was trained on, and how to fix it.
+# By the end you can derive the answer of most language models of 2026, a rotation, and you have trained a model with your own. You also know why such a model breaks down on texts longer than those in training, and how to fix it.
 
 # %%
 import torch
@@ -59,7 +59,7 @@ print(one, praised(x), other, praised(y), sep="\n")
 # %% [markdown]
 # ## Three places to put it
 #
-# A token becomes a query and a key; the two meet in a score; the score becomes a weight. A position can enter at three points on this way.
+# A token becomes a query and a key, and the two meet in a score. A position can enter at three points on the way.
 
 # %% tags=["hide-input"]
 from course_lib.instruments.pictures import positions as pictures
@@ -77,7 +77,7 @@ pictures.three_places()
 pictures.counter_and_waves()
 
 # %% [markdown]
-# A digit flips at a fixed rate, and each digit at half the rate of the one before. Smoothed, it is a sine wave. One sine is ambiguous, because it takes each value once on its way up and once on its way down; with the cosine beside it, the pair is the hand of a clock. So a position is a clock with $d/2$ hands, from fast to slow.
+# A digit flips at a fixed rate, and each digit at half the rate of the one before. Smoothed, it is a sine wave. One sine is ambiguous: it takes each value once on its way up and once on its way down. With the cosine beside it, the pair is the hand of a clock. So a position is a clock with $d/2$ hands, from fast to slow.
 
 # %% [markdown]
 # Vaswani et al. choose the speeds $\theta_c$, in radians a step, as a geometric sequence, like the counter's (for $d = 64$ the ratio is 1.33, not 2):
@@ -126,12 +126,12 @@ reveal(guess, "always" if falling.all() else "not always")
 print(f"position 4 with 7: {similarity[4, 7]:.1f}, with 17: {similarity[4, 17]:.1f}")
 
 # %% [markdown]
-# One of the lectures, L3 (lesson 00 lists them), says that "Pos 4 is 'closer' to pos 7 than pos 17". That is right, but the fall is not steady: a sum of cosines wavers on its way down. It is also the same on both sides. To prefer one of them, a model needs $W_Q$ and $W_K$.
+# One of the lectures, L3 (lesson 00 lists them), says that "Pos 4 is 'closer' to pos 7 than pos 17". That is right, but the fall is not steady: a sum of cosines wavers on its way down. It is also the same to the left and to the right. To prefer one side, a model needs $W_Q$ and $W_K$.
 
 # %% [markdown]
 # ## A shift is a rotation
 #
-# Why waves, and not random vectors? Because of a promise: "three to the left" can be the same matrix everywhere. When three hours pass, each hand of a clock turns by its own fixed angle, whatever the time was. With $a=\theta_c\,i$ and $b=\theta_c\,k$, angle addition says that
+# Why waves, and not random vectors? Because "three to the left" is then the same matrix everywhere. When three hours pass, each hand of a clock turns by its own fixed angle, whatever the time was. With $a=\theta_c\,i$ and $b=\theta_c\,k$, angle addition says that
 #
 # $$\big(\sin(a+b)\;\;\cos(a+b)\big)=\big(\sin a\;\;\cos a\big)\begin{pmatrix}\cos b&-\sin b\\\sin b&\cos b\end{pmatrix}$$
 
@@ -156,7 +156,7 @@ print("positions 5 to 9 score highest with", dot_scores(queries, waves).argmax(-
 #
 # $$(x_i+p_i)\,W\,(x_j+p_j)^T=\underbrace{x_iWx_j^T}_{\text{token, token}}+\underbrace{x_iWp_j^T}_{\text{token, position}}+\underbrace{p_iWx_j^T}_{\text{position, token}}+\underbrace{p_iWp_j^T}_{\text{position, position}}$$
 #
-# The last one alone is what we looked at. Add random tokens, of entries with variance 1, and let $W=M_{-1}$ again:
+# So far we looked at the last one alone. Now add random tokens, of entries with variance 1, and let $W=M_{-1}$ again:
 
 # %% tags=["nbval-check-output"]
 tokens = torch.randn(101, 64, generator=torch.Generator().manual_seed(0))
@@ -166,12 +166,12 @@ for name, inputs in {"waves alone": waves, "tokens + waves": tokens + waves}.ite
     print(f"{name:14} score highest with the left neighbour {left:4.0%}, itself {itself:4.0%}")
 
 # %% [markdown]
-# Each token looks at itself: the first term wins. A way out is a score with the wanted terms alone.
+# Each token looks at itself: this $W$ compares the tokens too, and the first term wins. A trained $W$ has to learn to keep the terms apart.
 
 # %% [markdown]
 # ## Or learn the vectors
 #
-# BERT and GPT-2 prescribe nothing. A table has a row for each position, $x_i \to x_i + E_i$, and is trained with the rest: "Most systems use this!", said L1 in 2021. There is no row past the last, so such a model refuses longer texts. (Late rows are hardly trained where texts are short: see the exploration on [tables](explorations/04_tables.ipynb).)
+# BERT and GPT-2 prescribe nothing. A table has a row for each position, $x_i \to x_i + E_i$, and is trained with the rest: "Most systems use this!", said L1 in 2021. There is no row past the last, so such a model refuses longer texts. Where texts are short, late rows are hardly trained (exploration: [tables](explorations/04_tables.ipynb)).
 #
 # What does such a table learn? Here is the one of MiniLM, an encoder with 512 rows.
 
@@ -195,19 +195,19 @@ needs()
 # %% [markdown]
 # ## Rotary, derived
 #
-# Both answers so far mark the *position* of a token. But a language cares for distance: "the word before" is the same at position 3 and at position 300. So turn the question round. Ask for a score that depends on $i-j$ alone, and see which answers are left.
+# Both answers so far mark the *position* of a token. But in language distance matters: "the word before" is the same at position 3 and at position 300. So turn the question round. Ask for a score that depends on $i-j$ alone, and see which answers are left.
 #
 # Let $f(q,i)$ be the query at position $i$, and $f(k,j)$ a key. Let $f$ be linear, $f(q,i)=q\,R_i$ with a matrix $R_i$, and $R_0=I$. Ask for two things, for all $q$ and $k$: **norms stay**, and **the score depends on $i-j$ alone**.
 
 # %% [markdown]
-# The first says $R_iR_i^T=I$: no stretching. (It follows from the second with $i=j$; we state it because it names the matrices.) The second says that $(qR_i)\cdot(kR_j)=q\,R_iR_j^T\,k^T$ is the same for all pairs with the same $i-j$. Move both one step back from $(i+1, 1)$ to $(i, 0)$:
+# The first says $R_iR_i^T=I$: no stretching. It also follows from the second, with $i=j$. The second says that $(qR_i)\cdot(kR_j)=q\,R_iR_j^T\,k^T$ is the same for all pairs with the same $i-j$. Compare the pairs $(i+1, 1)$ and $(i, 0)$:
 #
 # $$R_{i+1}R_1^T=R_iR_0^T=R_i\quad\Rightarrow\quad R_{i+1}=R_i\,R_1\quad\Rightarrow\quad R_i=R_1^{\,i}$$
 #
 # One step is one fixed matrix, repeated.
 
 # %% [markdown]
-# Every matrix that keeps norms is, in a suitable basis, a set of rotations of planes (or a reflection, which we leave out). $W_Q$ and $W_K$ are learned and can turn to that basis. So up to the choice of the angles nothing is free: *pairs of columns turn by an angle proportional to the position*. These are the hands of the clock again. This is **rotary position embedding** (RoPE, Su et al. 2021). Its angles are those of the waves:
+# Every matrix that keeps norms is, in a suitable basis, a set of rotations of planes (or a reflection, which we leave out). $W_Q$ and $W_K$ are learned and can turn to that basis. So only the angles are free: *pairs of columns turn by an angle proportional to the position*. These are the hands of the clock again. This is **rotary position embedding** (RoPE, Su et al. 2021). Its angles are those of the waves:
 #
 # $$R_i=\begin{pmatrix}\cos\theta_ci&\sin\theta_ci\\-\sin\theta_ci&\cos\theta_ci\end{pmatrix}\text{ for each pair}\qquad(q_iR_i)\cdot(k_jR_j)=q_i\,R_{i-j}\,k_j^T$$
 
@@ -215,7 +215,7 @@ needs()
 pictures.clocks()
 
 # %% [markdown]
-# Of the four terms, one is left: two tokens and their distance. ($M_k$ has its signs the other way round, since its pairs are sine and cosine; these are cosine and sine.) Values are not turned. Which columns form a pair is free: Su et al. take neighbours, $2c$ and $2c+1$; your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
+# Of the four terms, one is left: two tokens and their distance. Values are not turned. ($M_k$ has the opposite signs, because its pairs are sine and cosine and these are cosine and sine.) Which columns form a pair is free. Su et al. take neighbours, $2c$ and $2c+1$. Your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
 #
 # $$\begin{aligned}x'_c&=x_c\cos\theta_ci-x_{c+d/2}\sin\theta_ci\\x'_{c+d/2}&=x_c\sin\theta_ci+x_{c+d/2}\cos\theta_ci\end{aligned}\qquad\theta_c=\text{base}^{-2c/d}$$
 
@@ -229,7 +229,7 @@ check("positions/rotary", rotary)
 rotary = mine("positions/rotary")
 
 # %% [markdown]
-# Your hands now turn a query and a key. In a notebook the two sliders move them: what does *both one on* change?
+# Your function now turns a query and a key. In a notebook two sliders move them. What does the button *both one on* change?
 
 # %% tags=["hide-input"]
 pictures.clocks_by_hand(rotary)
@@ -248,7 +248,7 @@ for sentence, tokens in ((one, x), (other, y)):
 #
 # ## Find the bug
 #
-# A model that writes text keeps old keys and brings *one* new query at a time. A colleague's rotary attention trains well, and writes nonsense. In training there are as many queries as keys. One line is wrong. Find it, and mend it.
+# A model that writes text keeps old keys and brings *one* new query at a time. A colleague's rotary attention trains well, with as many queries as keys, and then writes nonsense. One line is wrong. Find it and fix it.
 
 # %%
 # exercise: positions/mend_rotary
@@ -267,7 +267,7 @@ print("the newest query, alone and among all:", "equal" if alone.allclose(at_onc
 # %% [markdown]
 # ## Other answers
 #
-# Once only the distance should count, it can also go straight into the score. Four more answers that you will meet; the exploration on [distances](explorations/04_distances.ipynb) builds two of them:
+# If only distance should count, it can also go straight into the score. You will meet four more answers, and the exploration on [distances](explorations/04_distances.ipynb) builds two of them:
 #
 # | | score of query $i$ and key $j$, without the scale |
 # |:-|:-|
@@ -295,7 +295,7 @@ budget = {"steps": 600, "learning_rate": 0.01, "seconds": 30}
 history = training.train(model, batches, position_models.next_token_loss, **budget)
 
 # %% [markdown]
-# Let it write, and draw each character after all those before it. A bar marks the 32nd. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text after the bar: does it go on as before, or break down?**
+# Let it write: each character is drawn given all those before it. A bar marks the 32nd. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text after the bar: does it go on as before, or break down?**
 
 # %%
 guess = None  # "goes on" or "breaks down"
@@ -318,11 +318,11 @@ def written():
 print(written())
 
 # %% [markdown]
-# Letters, and no words. The weights are those that read 32 characters well.
+# After the bar come letters but no words, from weights that read 32 characters well.
 #
 # ## Distances that it has never seen
 #
-# Two things are new after the bar. There are more keys than ever before, and they are farther away. Change one of the two: keep every key, and never show the model a distance that training did not have. All distances above 31 are read as 31.
+# Two things are new after the bar. There are more keys than ever before, and they are farther away. Change one of the two: keep every key, and never show the model a distance that training did not have. All distances above 31 are read as 31: far pairs get a query turned by 31 and a key by 0.
 #
 # $$s_{ij}=q_i\,R_{\min(i-j,\,31)}\,k_j^T$$
 
@@ -331,7 +331,7 @@ model.scheme.clamp = 31
 print(written())
 
 # %% [markdown]
-# The same weights, as many keys, and it writes on. Now measure it on held-out texts. For comparison, the third line shows the model only the last 32 characters before each position.
+# The same weights, as many keys, and it writes on. Now measure it on held-out texts. For comparison, in the third line the model sees only the last 32 characters before each position.
 
 # %% tags=["training", "hide-input"]
 losses["clamped"] = position_models.loss_by_window(model, texts)
@@ -348,9 +348,9 @@ plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **A model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: three more runs.)
+# **A rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: three more runs, on other texts.)
 #
-# The opposite test: let training have the distances, and still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Its loss in each window of 32 characters, without any clamp:
+# The opposite test: show these distances in training, with still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). This is the loss in each window of 32 characters, without a clamp:
 
 # %% tags=["training", "hide-input"]
 for name in ("as it was", "gaps in training"):
@@ -368,7 +368,7 @@ for name in ("as it was", "gaps in training"):
 # %% [markdown]
 # ## What is done in practice
 #
-# A clamp has a price: all that is far is equally far. A layer can no longer tell which of two distant tokens came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another.
+# A clamp has a price: all far tokens are equally far. A layer can no longer tell which of two distant tokens came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another.
 #
 # Beyond $L$ tokens it is the slow hands (pairs of columns with a low *frequency* $\theta_c$) that point where they never pointed in training. So the angles are changed, from the start, or later with a little training at the new length $L'=sL$:
 #
@@ -382,7 +382,7 @@ for name in ("as it was", "gaps in training"):
 # | Gemma 4 (2026), in layers that see the whole text | the slowest three quarters: not rotated at all |
 
 # %% [markdown]
-# Does it pay in our small model? Slow the hands by parts, $s=8$, or train 50 steps on texts of 256 characters, or both. The loss of the last 32 characters, in the same three runs:
+# Does this pay in our small model? Slow the hands by parts, $s=8$, train 50 steps on texts of 256 characters, or do both. Here is the loss of the last 32 characters, in the same three runs:
 
 # %% tags=["training", "hide-input"]
 rows = ("as it was", "slowed", "as it was, 50 steps", "slowed, 50 steps")
@@ -391,7 +391,7 @@ for name in rows:
     print(f"{name:21}{sum(run[name][-1] for run in kept) / len(kept):.2f}")
 
 # %% [markdown]
-# Both together mend the model, and so do gaps in training. None comes out better than the clamp or the last 32 characters: to guess the next character, it gains nothing from far text. What a long context is worth shows only in a task that needs it.
+# Both together repair the model, and so do gaps in training. None beats the clamp or the last 32 characters: to guess the next character, this model gains nothing from far text. What a long context is worth shows only in a task that needs it.
 
 # %%
 needs()
@@ -427,7 +427,7 @@ for name, exponent in exponents.items():
 # | clamped | $q_iR_{\min(i-j,\,L-1)}k_j^T$ |
 # | slowed | $\theta_c\to\theta_c/s$, $s=L'/L$, for pairs with $2\pi/\theta_c>L$ |
 #
-# A model fails beyond its length because it meets distances that it has never seen. And one that holds need not *use* the long text: show it less, and measure again.
+# A rotary model fails beyond its length because it meets distances that it has never seen. One that holds need not *use* the long text: show it less, and measure again.
 
 # %% [markdown]
 # ## Test yourself

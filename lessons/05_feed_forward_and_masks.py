@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# At the end you have a detector that finds such leaks without a look inside the layer, and have caught three cheats with it. You build the network that works on each token alone, and your smallest block writes: nonsense, in the shape of English.
+# By the end you have a detector that finds such leaks without looking inside the layer, and have caught three cheats with it. You also build the network that works on each token alone, and your smallest block writes nonsense in the shape of English.
 
 # %%
 import torch
@@ -34,7 +34,7 @@ pictures.shifted()
 #
 # $$(\text{start},\; t_1,\; t_2,\; \dots,\; t_{n-1}) \;\longmapsto\; (t_1,\; t_2,\; t_3,\; \dots,\; t_n)$$
 #
-# But what a position must predict is the next position's input, and attention lets every position read every other. Without a mask the model learns to copy it.
+# But the token that a position must predict is the next position's input, and attention lets every position read every other. Without a mask the model learns to copy it.
 
 # %%
 softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
@@ -58,7 +58,7 @@ pictures.masked(scores, visible, weights)
 # %% [markdown]
 # The largest score of *compare*, 4, is for *thee*, which it must not see. Its row becomes $(e^1, e^3, e^2, 0) / (e^1 + e^3 + e^2)$.
 #
-# In this course a mask is boolean, and True means "may look". When a model *writes*, only the newest tokens are queries. So let the $n_q$ queries be the *last* of $n_k$ keys; the diagonal edge then ends in the bottom-right corner:
+# In this course a mask is boolean, and True means "may look". When a model *writes*, only the newest tokens are queries. So let the $n_q$ queries be the *last* of $n_k$ keys. The diagonal edge then ends in the bottom-right corner:
 #
 # $$M_{ij} = (\,j \le i + n_k - n_q\,) \qquad M_{2 \times 4} = \begin{pmatrix} 1 & 1 & 1 & 0 \\ 1 & 1 & 1 & 1 \end{pmatrix}$$
 
@@ -74,7 +74,7 @@ causal_mask = mine("masks/causal")
 # %% [markdown]
 # ## Why a mask, and not shorter lines?
 #
-# L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" Your layer with your mask gives the same outputs in one product. Here are both ways to 256 of them:
+# L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" Your layer with your mask gives the same outputs in one product. Here both ways compute 256 of them:
 
 # %%
 x, layer, n = torch.randn(256, 64), SelfAttention(64, 64, 64), 256
@@ -111,12 +111,12 @@ for when, row in {"after": softmax(scores)[2] * visible[2], "before": weights[2]
     print(f"{when:6}", [round(x, 2) for x in row.tolist()], f"sum {row.sum():.2f}")
 
 # %% [markdown]
-# The row no longer sums to 1, and how much is missing tells how large the hidden scores were beside the visible ones. The hidden values are gone; a trace of the hidden *key* is left, in the denominator. Can a model read it? We shall see.
+# The row no longer sums to 1, and the missing part tells how large the hidden scores were. The hidden values are gone, but the denominator keeps a trace of the hidden *key*. (Dividing the row by its sum removes it.) Can a model read that trace?
 
 # %% [markdown]
 # ## Build a detector
 #
-# A wrong mask does not crash. The loss even looks better. So test behaviour: change one token, and see whether any output to its left moves. If it does, that position has read the future. This needs no look inside. A finding is a proof; an empty list is none: a layer that reads eight tokens ahead leaks nothing in a line of eight. So try real tokens, and lines as long as in training.
+# A wrong mask does not crash. The loss even looks better. So test behaviour: change one token, and see whether any output to its left moves. If one does, its position has read the future. A leak found is a proof. An empty list is not: a layer that reads only the eighth token ahead leaks nothing in a line of eight. So test with real tokens, in lines as long as in training.
 
 # %%
 # exercise: masks/leaks_future
@@ -224,7 +224,7 @@ reveal(guess, (cheats, min(boasts, key=boasts.get)))
 assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs do"
 
 # %% [markdown]
-# Bob's mask is one step too generous. Dan's mask is correct, but he first subtracts the mean of the whole line, the future included: you cannot see that leak in any mask. And Cleo zeroes weights after the softmax, so that her model can read the sums of its rows.
+# Bob's mask is one step too generous. Dan's mask is correct, but he first subtracts the mean of the whole line, the future included. No mask shows that leak. Cleo zeroes weights after the softmax, so her model can read the sums of its rows.
 #
 # ## Without the future
 #
@@ -246,7 +246,7 @@ for name, model in models.items():
     print(f"{name:5}", write(model, "Shall I compare thee").replace("\n", " / "))
 
 # %% [markdown]
-# Ann's model has learned how English looks. Bob's and Dan's have learned to peek, and stammer. But Cleo's text looks no worse than Ann's, so looking at samples is not enough. Measure: give each model the first character, then two, then three, and count only its last prediction.
+# Ann's model has learned how English looks. Bob's and Dan's have learned to peek, and stammer. But Cleo's text looks no worse than Ann's, so reading samples is not enough. We measure. Give each model the first character, then two, then three, and count only its last prediction.
 
 
 # %% tags=["training"]
@@ -269,11 +269,11 @@ rest = [round(honest[name] - honest["Ann"], 2) for name in cheats]
 training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *models.values())
 
 # %% [markdown]
-# Bob's and Cleo's bars are above the dashed line: worse than a model that knows nothing. Cleo's is sure of itself, and wrong. This is **data leakage**: the loss on whole lines looks better, even on held-out text, and the model is worse where it is used. Two tests find it: the detector, and a loss with only the past shown.
+# Bob's and Cleo's orange bars are above the dashed line: worse than a model that knows nothing. Both are sure of themselves, and wrong. This is **data leakage**: the loss on whole lines looks better, even on held-out text, and the model is worse where it is used. Two tests find it: the detector, and a loss with only the past shown.
 #
 # ## More places to leak
 #
-# Now a gallery. First a common bug: torch has two conventions at once. In `F.scaled_dot_product_attention` True means *may look*; in `nn.MultiheadAttention` True means *may not*.
+# A common bug first: torch has two conventions. In `F.scaled_dot_product_attention` True means *may look*; in `nn.MultiheadAttention` True means *may not*.
 
 # %% tags=["nbval-check-output"]
 needs()
@@ -307,7 +307,7 @@ for name, layer in {
     print(f"{name:36}", leaks_future(layer, x))
 
 # %% [markdown]
-# Lines of unequal length are filled up with **padding**; an encoder must mask it, but under a causal mask padding at the end is in the future anyway. Short texts are often **packed** into one line, so that no position is wasted. Then the mask must keep the texts apart. The one below has a fault in one line: mend it.
+# Lines of unequal length are filled up with **padding**. An encoder must mask it. Under a causal mask, padding at the end is in the future anyway. Short texts are often **packed** into one line, so that no position is wasted. Then the mask must keep the texts apart. The one below has a bug in one line. Fix it.
 
 # %%
 # exercise: masks/packing
@@ -370,9 +370,9 @@ zero = torch.zeros(2)
 pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
 
 # %% [markdown]
-# In a notebook, move the slider: the ReLU folds the plane, and two corners that no cut could separate come to lie on one side.
+# In a notebook, move the slider: $W_1$ lays the plane on a line, the ReLU folds that line, and one cut separates the kind corners from the others.
 #
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. What attention layers cannot do is answer XOR for a lone token, where every weight is 1. The network can.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. But for a lone token, where every weight is 1, attention layers cannot answer XOR. The network can.
 
 # %% [markdown]
 # Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
@@ -417,7 +417,7 @@ training.expect(
 )
 
 # %% [markdown]
-# A model has many such blocks. In a stack of the smallest ones a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
+# A model has many such blocks. In a stack of such small blocks a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
 #
 # ## What a unit answers to
 #
@@ -428,7 +428,7 @@ training.expect(
 # Geva et al. 2021 read it as a memory: each unit has a **key** $k_u$, a pattern that it fires on, and a **value** $v_u$, which it then adds. Unlike attention's, these keys and values are learned, not computed from the text.
 
 # %% [markdown]
-# Do such keys exist? SmolLM2 has 30 networks of 1,536 hidden units each. Its units are **gated** (SwiGLU, lesson 09): a smooth ReLU of $x \cdot k_u$ is multiplied by a second product, $x \cdot g_u$. So a unit may also be negative, and for colours and cities we turned the sign. For seven kinds of words we took the one unit of all that best separates them in 18 sentences. Here are the seven in 18 *other* sentences:
+# Do such keys exist? SmolLM2 has 30 networks of 1,536 hidden units each. Its units are **gated** (SwiGLU, lesson 09): a smooth ReLU of $x \cdot k_u$ is multiplied by a second product, $x \cdot g_u$. Such a unit can be negative, so for colours and cities we turned the sign. For each of seven kinds of words we took the unit that best separates it in 18 sentences, and a threshold halfway between the kind and the rest. Here are the seven in 18 *other* sentences:
 
 # %%
 needs()
@@ -438,7 +438,7 @@ found = results.load("units")["figures"]
 pictures.units(found)
 
 # %% [markdown]
-# Five kinds have a unit without an error here. Body parts and negations have none. Read the unit of months on a line of yours:
+# Five kinds have a unit that makes no error here. Body parts and negations do not. Read the unit of months on any line you like:
 
 # %%
 needs("smollm2")
@@ -455,9 +455,9 @@ tokens = model.tokenizer.encode(line).ids
 print(*(f"{model.tokenizer.decode([i]).strip()} {x:.1f}" for i, x in zip(tokens, held)), sep="  ")
 
 # %% [markdown]
-# It fires on *October*, and also on *May*, which is no month after *Theresa*: in the first block a unit knows the token, and hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
+# It fires on *October*, and also on *May*, which after *Theresa* is no month: this unit of the first block reads the token, and hardly the sentence. Geva et al. report shallow patterns in lower layers and meanings in upper ones.
 #
-# Does the model need it? Take it away. How likely is *March* after *The months are January, February,* when this one unit of 46,080 is 0? And when it is one of the 20 others of the same network that are largest on this line?
+# Does the model need it? Take it away. How likely is *March* after *The months are January, February,* when this one unit of 46,080 is set to 0? And when it is, instead, one of the 20 others of its network that are largest on this line?
 
 
 # %% tags=["once", "hide-input"]
@@ -477,7 +477,7 @@ print(f"all units {whole:.2f}, without this one {march(months['unit']):.2f},", e
 print(f"without another {min(map(march, others)):.2f} at least")
 
 # %% [markdown]
-# None of the twenty takes as much: one unit knows month tokens, and the model uses it.
+# None of the twenty costs as much: this unit knows month tokens, and here the model uses it.
 
 # %% [markdown]
 # ## What to remember
@@ -520,6 +520,6 @@ print(f"without another {min(map(march, others)):.2f} at least")
 # %% [markdown]
 # ## Next, and further reading
 #
-# One token, one set of weights, one reason to look: lesson 06 gives attention several heads. Two explorations: [lines of unequal length](explorations/05_batches.ipynb), and [a stack of the smallest block](explorations/05_stack.ipynb).
+# So far a token has one set of weights. Lesson 06 gives attention several heads. Two explorations: [lines of unequal length](explorations/05_batches.ipynb), and [a stack of the smallest block](explorations/05_stack.ipynb).
 #
 # Vaswani et al. 2017, sections 3.1 to 3.3; Geva et al. 2021 (networks as memories); Dong et al. 2021 (rank collapse); Krell et al. 2021 (packing). Lectures L1 to L4: docs/TOPICS.md.

@@ -53,7 +53,7 @@ pictures.mixtures()
 #
 # $$\underset{d_{model} \times h d_k}{W_Q} = [\,W_Q^1 \mid \dots \mid W_Q^h\,] \qquad\Rightarrow\qquad X W_Q = [\,X W_Q^1 \mid \dots \mid X W_Q^h\,] = [\,Q^1 \mid \dots \mid Q^h\,]$$
 #
-# What is left is to cut the columns, and to make each head a batch of its own.
+# Now cut the columns into heads, and make the heads a batch axis.
 
 # %% tags=["hide-input"]
 pictures.split()
@@ -100,7 +100,7 @@ def merge_heads(x):
 pictures.layer()
 
 # %% [markdown]
-# In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The mask has no axis of heads, and the scores have one: where must an axis of size 1 go?
+# In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The scores have a head axis, and the mask has none: where must an axis of size 1 go?
 
 # %%
 # exercise: multi_head/attention
@@ -135,7 +135,7 @@ drawings.transformer(
 #
 # $$\mathrm{Var}(q \cdot k) = \sum_{c=1}^{d_k} \mathrm{Var}(q_c k_c) = d_k \qquad\Rightarrow\qquad \mathrm{Var}\!\left(\frac{q \cdot k}{\sqrt{d_k}}\right) = 1$$
 #
-# Without the division, softmax turns large scores into a choice before anything is learned. How much weight does a random query give to its best one of 16 random keys? ([Whether that hurts](explorations/06_initial_weights.ipynb) is an exploration.)
+# Without the division the scores are so large that softmax almost picks one key, before anything is learned. How much weight does a random query give to the best of 16 random keys? ([Whether that hurts](explorations/06_initial_weights.ipynb) is an exploration.)
 #
 # <details><summary>A slip of a lecture (D10)</summary>
 #
@@ -152,7 +152,7 @@ print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, eve
 # %% [markdown]
 # ## Your layer at work
 #
-# A token is three names, one-hot (its own and the two that it wants), and a number. Queries and keys see the names, values see the number, too. A linear readout behind your layer says both numbers. One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
+# A token is three one-hot names (its own and the two that it wants) and a number. Queries and keys see the names alone, values the whole token. A linear readout turns your layer's output into two numbers. One head of size 16 has as many parameters as two heads of size 8. **What share of the variance of the wanted numbers will each explain, after 500 steps?**
 
 # %%
 guess = None  # (share for one head, share for two heads)
@@ -174,14 +174,14 @@ training.expect(claim, holds, [round(share, 3) for share in shares], one, two)
 pictures.line_and_cloud(wanted[:50], {name: answer[:50] for name, answer in answers.items()})
 
 # %% [markdown]
-# With two heads your layer answers. With one it gets exactly half, and the picture says why. All five numbers enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
+# With two heads your layer returns both numbers. With one it explains half of their variance, and the picture shows why. All five numbers enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
 #
 # $$\sum_j \alpha_j v_j = \underbrace{\Big(\sum_j \alpha_j y_j\Big)}_{s \text{: one number}}\, w \;+\; (\text{names only})$$
 #
 # and a linear readout of one number $s$ is a line. Every line through a round cloud keeps half of its variance and loses half, however wide the head is.
 
 # %% [markdown]
-# By the same argument, $h$ heads explain at most a share of $h / r$ of $r$ such numbers: independent ones, which all enter along one direction and are read by a linear readout.
+# By the same argument, $h$ heads explain at most a share $h / r$ of $r$ such numbers, if these are independent, enter along one direction, and are read out linearly.
 #
 # ## One line is wrong
 #
@@ -199,7 +199,7 @@ attend_in_heads = mine("multi_head/mend")
 # %% [markdown]
 # ## Two heads, set by hand
 #
-# Training found two heads that fetch. Set four matrices so that two heads return both numbers. Now queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
+# Training found two such heads. Now set the four matrices by hand. Here queries, keys and values all see the whole token, $3n + 1$ columns for $n$ names.
 
 # %%
 # exercise: multi_head/by_hand
@@ -270,7 +270,7 @@ print(f"loss on the first copy: {F.cross_entropy(logits[:25], tokens[1:26]):.1f}
 print(f"loss on the second copy: {loss_on_second(logits):.1f} nats")
 
 # %% [markdown]
-# After one reading it can say the list. No parameter has stored it, so something looks back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
+# After one reading the model can predict the list. No parameter has stored it, so something must look back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
 #
 # ## Your score finds them
 #
@@ -300,7 +300,7 @@ for layer, head in found:
     print(f"layer {layer}, head {head}: {scores[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# There they are, in two neighbouring layers. The first one is the orange head: head 7 of layer 19, or 19.7 for short.
+# There they are, in two neighbouring layers. The strongest is the orange head: head 7 of layer 19, or 19.7 for short.
 #
 # ## How does it know?
 #
@@ -318,7 +318,7 @@ for layer, head in best(previous, 3):
     print(f"layer {layer}, head {head}: {previous[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# The best one is right below, in layer 17: the blue head, 17.1. Now give it no weight at all, so that it returns 0, and leave the other heads alone. **What is the orange head's induction score then?**
+# The best one is right below, in layer 17: the blue head, 17.1. Now set all its weights to 0, so that it returns 0, and leave the other heads alone. **What is the orange head's induction score then?**
 
 # %%
 guess = None  # a score, from 0 to 1
@@ -333,9 +333,9 @@ for name, heads in {"none": [], "17.1": [(17, 1)], "12.2": [(12, 2)], "the five"
 reveal(guess, left["17.1"][0])
 
 # %% [markdown]
-# Five heads go blind, and the model cannot say the list any more. Silence the next best one, 12.2, and they see as before. You have cut a **circuit**: heads in several layers do together what none can do alone.
+# Five heads go blind, and more than half of what the second copy had gained is lost. Silence the next best one, 12.2, and little changes. You have cut a **circuit**: heads in several layers do together what none can do alone.
 #
-# Is it really the note? Then you can forge it. Let the blue head look *two* tokens back. **Where does the orange head look from A, now?**
+# Is the note really the cause? Then a forged note must mislead. Let the blue head look *two* tokens back. **Where does the orange head look from A now?**
 
 # %%
 guess = None  # at so many tokens after the first A: 1 is B
@@ -357,7 +357,7 @@ for back in (None, 1, 2):
     print(f"{name:18} B {shares[0]:4.0%}   the token after B {shares[1]:4.0%}")
 
 # %% [markdown]
-# The line moves by one token, and stays as bright: the orange head follows the forged note. So does what the model says after *A*. With 17.1 held at one token back it loses little; at two it never says *B* any more, and says the token after *B* about half as often as it said *B*.
+# The line moves by one token and stays nearly as bright: the orange head follows the forged note. So does the model's output. With 17.1 held two tokens back it never says *B*. It says the token after *B* instead, half as often as it said *B* before. Held one token back, it loses little.
 
 # %% [markdown]
 # Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists:
@@ -371,7 +371,7 @@ for heads in ([], [(1, 6), (2, 4)]):
     print(f"silent: {heads!s:16} weight of 17.1 on the token before: {back:.2f}")
 
 # %% [markdown]
-# Two early heads, 1.6 and 2.4, each take a third of the scores away. The blue head depends on them in turn: without both of them it gives the token before much less weight.
+# Silencing 1.6 or 2.4, two early heads, takes a third of the score away. The blue head depends on them: without both, it gives the token before much less weight.
 
 # %% [markdown]
 # ## Nine heads, or one mixture
@@ -425,9 +425,9 @@ for layers, where, heads in (
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads. One mixture dilutes what each of them finds. One head's places serve one purpose: in layer 17 they are nearly all that the list needs. With one look in every layer, the model can neither repeat the list nor read.
+# That is why a token looks in several heads: one mixture dilutes what each of them finds. One head's places serve one purpose. In layer 17 they are nearly all that the list needs. With one look in every layer, this model can neither repeat the list nor read.
 #
-# This model was *trained* with nine heads. One that is trained with a single head finds other ways: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
+# But this model was *trained* with nine heads. A model trained with one finds other ways, and does a little worse: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 
 # %% [markdown]
 # ## What to remember

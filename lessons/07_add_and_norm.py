@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 06 · needs `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
 #
-# Attention and a feed-forward network make a block, and blocks are stacked: six in the Transformer of 2017, thirty in a small language model of today. Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
+# Attention and a feed-forward network make a block, and blocks are stacked: six in the Transformer of 2017, thirty in SmolLM2, a small language model of 2024. Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
 #
-# Watch one letter on its way up. Its size shows how large its vector is; its darkness, and the percentage, how much of the vector still depends on the letter.
+# Watch one letter on its way up. It is drawn as large as its vector. The darker it is, the more of the vector still depends on the letter: that is the percentage.
 
 # %%
 import torch
@@ -42,11 +42,11 @@ fates = {name: follow(stack, tokens, 15) for name, stack in drawn.items()}
 pictures.letter("One letter on its way through thirty-two blocks", {"before training": fates})
 
 # %% [markdown]
-# Without add & norm the letter is gone before the fourth block; with them it arrives. At the end you know what *add* does, what *norm* does, and which third thing decides whether you need both.
+# Without add & norm the letter is gone after four blocks. With them it arrives. At the end you will know what *add* does, what *norm* does, and which third thing decides whether you need both.
 #
 # ## Thirty-two blocks
 #
-# `Stack` reads characters of Shakespeare and predicts the next one: embedding, positions, as many blocks as you like, one linear layer. Attention and network in its blocks are yours. `wrap` says how a layer is connected to the rest. With `bare` it is not: the output replaces the input. `redraw` draws the initial weights, at first as torch's `nn.Linear` does.
+# `Stack` reads characters of Shakespeare and predicts the next one: embedding, positions, as many blocks as you like, one linear layer. Attention and network in its blocks are yours. `wrap` says how a layer is connected to the rest. With `bare`, its output replaces its input. `redraw` draws the initial weights, at first as torch's `nn.Linear` does.
 
 # %%
 MultiHeadAttention = mine("multi_head/attention")
@@ -110,7 +110,7 @@ pictures.residual()
 # %% [markdown]
 # Multiplied out, there are $2^{2N}$ paths, one for each choice of layers to go through. One goes through no layer: the $I$ brings the gradient of the top to every level unchanged.
 #
-# The same holds on the way up. A bare layer with weights near zero deletes its input; a residual one passes it on. A layer only has to learn the *residual*, what should be different.
+# The same holds on the way up. A bare layer with weights near zero deletes its input; a residual one passes it on. A layer only has to learn the *residual*: the change.
 
 # %% tags=["nbval-check-output"]
 for name, wrap in (("bare", bare), ("residual", Residual)):
@@ -210,7 +210,7 @@ norms = (lambda x: x, lambda x: layer_norm(x, torch.ones(64), torch.zeros(64)))
 reveal(guess, tuple(round(gradient_below(f, 100) / gradient_below(f, 1)) for f in norms))
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, and the layer below gets the same gradient, whatever the scale of $W$. This is the independence that we asked for.
+# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, and the layer below gets the same gradient, whatever the scale of $W$.
 #
 # Is a norm alone enough, then? Put yours before every layer of the bare stack. Measure the gradient at the bottom, and which token it belongs to; then compare the states of all tokens at the top with that of the first one.
 
@@ -228,7 +228,7 @@ print(f"at the top, smallest cosine of a token's state and the first token's: {a
 # %% [markdown]
 # The gradient arrives, but at the wrong address. Thirty-two averages in a row have made every token a copy of the first: change a letter, and its own state at the top does not move at all. **A norm keeps the signal loud; only the residual connection keeps it yours.**
 #
-# So a block wants both.
+# So put both into one block.
 #
 # ## The block of 2017
 #
@@ -272,7 +272,7 @@ PostNorm = mine("add_norm/post_norm")
 PreNorm = mine("add_norm/pre_norm")
 
 # %% [markdown]
-# Follow one token of four numbers through both. The layer doubles the first number that it reads, and writes the result to the third column. First step of post-norm: from $x = (6, 2, 0, 0)$ the layer writes $(0, 0, 12, 0)$, and the sum $(6, 2, 12, 0)$ has mean 5 and variance 21. Of pre-norm: the layer reads $\mathrm{LN}(x) = (1.63, 0, -0.82, -0.82)$. **After three layers, what has become of the first number, 6, in each order?**
+# Follow one token of four numbers through both. The layer doubles the first number that it reads, and writes the result to the third column. Both start from $x = (6, 2, 0, 0)$. In post-norm the layer first writes $(0, 0, 12, 0)$, and the sum $(6, 2, 12, 0)$ has mean 5 and variance 21. In pre-norm it first reads $\mathrm{LN}(x) = (1.63, 0, -0.82, -0.82)$. **After three layers, what has become of the first number, 6, in each order?**
 
 # %%
 guess = None  # two numbers: (post-norm, pre-norm)
@@ -300,7 +300,7 @@ reveal(guess, tuple(ends))
 pictures.four_ways()
 
 # %% [markdown]
-# The third has three settings: torch's, the large one, and GPT-2's $N(0, 0.02^2)$, which is small in blocks as narrow as these. The letter below goes through thirty-two blocks of your parts. In a notebook the picture has the switches, and a slider for the depth. **Which ways lose the letter, which ones blow it up?**
+# The third switch has three settings: torch's, the large one, and GPT-2's $N(0, 0.02^2)$, which is small in blocks as narrow as these. The letter below goes through thirty-two blocks of your parts. In a notebook the picture has the switches, and a slider for the depth. **Which ways lose the letter, which ones blow it up?**
 
 # %%
 ways = {
@@ -321,7 +321,7 @@ fates = {
 pictures.letter_by_hand("Only pre-norm keeps half of the letter, from all initial weights", fates)
 
 # %% [markdown]
-# Bare, and with a norm alone, the letter fades at once. With the residual connection alone it depends on the initial weights: from large ones its vector explodes. Post-norm shrinks the letter a little in every block, from large weights down to nothing. Pre-norm keeps half of it or more, from all three.
+# Bare, and with a norm alone, the letter fades at once. With the residual connection alone it depends on the initial weights: from large ones its vector explodes. Under post-norm the letter fades a little in every block: from large weights nothing is left, from small ones all of it. Pre-norm keeps half of it or more, from all three.
 #
 # And the gradient, on its way down:
 
@@ -331,7 +331,7 @@ pictures.gradients(
 )
 
 # %% [markdown]
-# With a sum and a norm, in either order, it keeps its size within a factor of some ten. So what post-norm loses from large weights is the letter, not the gradient.
+# With a sum and a norm, in either order, it keeps its size within a factor of about ten. So what post-norm loses from large weights is the letter, not the gradient.
 #
 # Will thirty-two blocks learn? Take the initial weights from which the residual connection alone explodes, your norm before each layer, and ninety steps of Adam. Then let the stack say what it expects after each character of a line, beside a **frequency baseline**, which knows how frequent each character is, and nothing else.
 
@@ -377,7 +377,7 @@ training.expect(claim, came < 3.3, came, deep)
 # %% [markdown]
 # The baseline expects a space everywhere, whatever it has read. What your stack expects depends on the letter: after *T* it is an *h*. The letters arrive.
 #
-# The other switches were tried beforehand, from three seeds, each at the best of its learning rates. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
+# The other settings were trained beforehand, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
 
 # %%
 guess = None  # two lists of kinds: (some, all)
@@ -394,15 +394,15 @@ print("residual and a last norm, from large weights, two seeds a rate:", *ends)
 
 # %% [markdown]
 # - **Without the residual connection** 32 blocks learn frequencies only.
-# - **With the residual connection alone** the initial weights decide. From small ones stacks learn, and end below pre-norm. From large ones they explode.
-# - **Pre-norm** learns from all three. The norms let a stack learn *whatever its initial weights*; they do not make it better at its best.
+# - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and end below pre-norm. From the large one they explode.
+# - **Pre-norm** learns from all three. The norms let a stack learn from *each* of them. They do not lower its best loss.
 #
-# Is that the work of pre-norm's last norm? The line below the figure: with this one alone, from large weights, the loss still overflows.
+# Is that the work of pre-norm's last norm? No: with this one alone, from large weights, the loss still overflows (the line below the figure).
 #
 # Three lectures show how residual connections smooth the loss surface (Li et al. 2018).
 
 # %% [markdown]
-# > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". Around a feed-forward network that is right of a residual connection: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means *trainable*, everything above depended on them.
+# > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means *trainable*, everything above depended on them.
 
 # %% [markdown]
 # ### Let thirty-two blocks write
@@ -439,12 +439,12 @@ claim = "32 blocks with plus signs alone, from small weights, end below the bigr
 training.expect(claim, came[1] < came[0], came, small)
 
 # %% [markdown]
-# Both invent words, and the loss tells them apart: yours is ahead, it looks back further than one character. Depth pays a little, too: in the figure, two blocks of this kind end higher.
+# Both invent words, but the loss tells them apart. The table knows the last character. Yours is ahead, so it must use earlier ones. Depth pays a little, too: in the figure, two blocks of this kind end higher.
 
 # %% [markdown]
 # ## Warm-up
 #
-# One switch is left: the order of 2017. Its authors let the learning rate begin near 0 and rise for thousands of steps, a **warm-up** (section 5.3 of the paper). Xiong et al. 2020 trace the need for it to post-norm: at the start, the gradients near its output are large. All trainings above had one over 5 % of the steps, and clipped gradients. Here are both orders in eight blocks, with a long warm-up and with none.
+# One switch is left: the order of 2017. Its authors let the learning rate begin near 0 and rise for thousands of steps, a **warm-up** (section 5.3 of the paper). Xiong et al. 2020 trace the need for it to post-norm: at the start, the gradients near its output are large. All trainings above had one over 5 % of the steps, and clipped gradients. Here are both orders in eight blocks, with a long warm-up and with none (the green line is explained below).
 
 # %% tags=["hide-input"]
 needs()
@@ -452,15 +452,15 @@ kept = results.load("warm_up")["figures"]
 pictures.warm_up(kept)
 
 # %% [markdown]
-# A warm-up moves the highest rate that post-norm tolerates up by one step of our grid, from 0.003 to 0.01. Pre-norm learns at every rate tried, with it and without.
+# With a warm-up post-norm learns at a rate of 0.01, without one only up to 0.003. Pre-norm learns at every rate tried, with it and without.
 #
-# The green line tolerates one step more than post-norm, each time, and it *is* post-norm, with one factor: **DeepNorm** (Wang et al. 2022) lets the residual path weigh more than the layer, and so the letter fades more slowly.
+# The green line tolerates the next higher rate, each time. It *is* post-norm, with one factor: **DeepNorm** (Wang et al. 2022) gives the residual path more weight than the layer.
 #
 # $$\mathrm{DeepNorm}(x) = \mathrm{LN}(\alpha\, x + F(x)) \qquad \alpha = (2N)^{1/4}$$
 #
 # ### Find the bug
 #
-# Somebody wrote DeepNorm, and trained deep stacks. No error, and nothing better than post-norm. One line is wrong. Mend it.
+# Somebody wrote DeepNorm, and trained deep stacks with it. There was no error, and no gain over post-norm. One line is wrong. Mend it.
 
 # %%
 # exercise: add_norm/mend_block
@@ -487,18 +487,18 @@ claim = "32 blocks: DeepNorm ends over 0.2 nats lower than post-norm"
 training.expect(claim, came[1] < came[0] - 0.2, came, post, mended)
 
 # %% [markdown]
-# In the order of 2017 thirty-two blocks expect a space everywhere, as the baseline does. With one factor they read. Neither a lower rate nor a long warm-up does that in ninety steps: post-norm's losses, over two seeds, stay above the baseline's 3.36.
+# In the order of 2017, from torch's initial weights, thirty-two blocks expect a space everywhere, as the baseline does. With one factor they read. Neither a lower rate nor a long warm-up does that in ninety steps: with two seeds, post-norm stays above the baseline's 3.36.
 #
 # | learning rate | warm-up over 5 % | over 30 % |
 # |:-|-:|-:|
 # | 0.001 | 3.48 | 3.52 |
 # | 0.003 | 3.38 | 3.38 |
 #
-# Smaller initial weights help as well: with the factor and with them, Wang et al. trained a thousand layers.
+# Wang et al. also draw smaller initial weights, and with both trained a thousand layers.
 #
 # ## Thirty blocks that have learned
 #
-# SmolLM2 has thirty pre-norm blocks; their norm is RMSNorm, which does not subtract the mean. What is only ever added to, the thick line, is called the **residual stream**. How large does it get?
+# SmolLM2 has thirty pre-norm blocks; their norm is RMSNorm, which does not subtract the mean. The thick line, to which layers only ever add, is called the **residual stream**. How large does it get?
 
 # %%
 needs("smollm2")
@@ -543,7 +543,7 @@ pictures.stream(results.load("stream")["figures"])
 # | post-norm, pre-norm | $\mathrm{LN}(x + F(x))$; $\quad x + F(\mathrm{LN}(x))$ and a last norm |
 # | DeepNorm | $\mathrm{LN}(\alpha x + F(x))$, $\quad \alpha = (2N)^{1/4}$ |
 #
-# The residual connection lets thirty-two blocks learn; with a norm before each layer they do so whatever their initial weights.
+# The residual connection lets thirty-two blocks learn; with a norm before each layer they do so from all three initial weights.
 #
 # ## Test yourself
 #

@@ -36,7 +36,7 @@ pictures.course_map()
 pictures.blocks()
 
 # %% [markdown]
-# In pre-norm, no block norms the residual path. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. Today you train the order of 2017, two blocks a stack; `train` warms the learning rate up, which lets post-norm learn at higher rates (lesson 07).
+# In pre-norm no norm is on the residual path. In post-norm every norm is, and rescales all that earlier blocks wrote. Today you train the order of 2017, with two blocks a stack.
 #
 # $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
 
@@ -104,7 +104,7 @@ causal = leaks_future(lambda words: block(words, causal_mask(len(words))), x)
 reveal(guess, (without, causal))
 
 # %% [markdown]
-# The last position has no later token. Same class, same parameters: without a mask each token sees both sides, an **encoder**. With a causal mask it sees itself and what came before, a **decoder**, which can learn to predict the next token, and then write.
+# The last position has no later token. Same class, same parameters. Without a mask each token sees both sides: this is an **encoder**. With a causal mask it sees only itself and what came before: this is a **decoder**. It can learn to predict the next token, and so to write.
 #
 # *Decoder* has a second meaning. In language models it is this causal stack; in the paper of 2017 its blocks also look at a source. That is the one part that you have not built yet.
 
@@ -115,13 +115,13 @@ reveal(guess, (without, causal))
 #
 # $$x_i = \sqrt{d_{model}}\; E_t + p_i \qquad \underset{vocab \times d_{model}}{E}$$
 #
-# The entries of $E$ start with variance $1/d_{model}$; the factor makes it 1, of the order of the sinusoids $p_i$.
+# The entries of $E$ start with variance $1/d_{model}$. The factor makes it 1, so that embeddings are about as large as the sinusoids $p_i$.
 
 # %% tags=["hide-input"]
 pictures.whole()
 
 # %% [markdown]
-# What the encoder returns, $H$, is called the **memory**. The model has three attentions, all by the function that you have (section 3.2.3 of the paper):
+# What the encoder returns, $H$, is called the **memory**. The model has three kinds of attention, all by your `MultiHeadAttention` (section 3.2.3 of the paper):
 #
 # | attention | queries | keys, values | mask | scores |
 # |:-|:-|:-|:-|:-|
@@ -142,7 +142,7 @@ pictures.whole()
 #
 # $$\underset{m \times d_{model}}{s} = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad \underset{m \times d_{model}}{c} = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad \underset{m \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(c)$$
 #
-# `AsCrossAttention(attention)` calls `attention(x, memory, memory, mask)`. Residual connection and norm act on $s$ only; $H$ goes in as it is. Two masks come in: `mask` for the target among itself, `memory_mask` for the padding of the source.
+# `AsCrossAttention(attention)` calls `attention(x, memory, memory, mask)`. Residual connection and norm act on $s$ only; $H$ goes in as it is. There are two masks: `mask` for the target's self-attention, `memory_mask` for the source's padding.
 
 # %%
 # exercise: decoder/block
@@ -174,7 +174,7 @@ print(f"another source changes the result by up to {changed:.1f}")
 # %% [markdown]
 # ## Two stacks, one model
 #
-# A stack is an embedding and a loop over blocks, so both stacks are given. Read them: every line is a box of the figure.
+# A stack is an embedding and a loop over blocks, so both stacks are given. Read each `forward`: its lines are the boxes of the figure. (`Norm` is layer norm with its gain and bias.)
 
 # %%
 # given: transformer.Embedding
@@ -195,7 +195,7 @@ print(f"another source changes the result by up to {changed:.1f}")
 check("transformer/forward", Transformer)
 
 # %% [markdown]
-# This is it: the architecture of 2017, and every block in it is yours. A small one has two blocks a stack, and 28 tokens: the alphabet, *start* and *stop*.
+# This is it: the architecture of 2017, and every block in it is yours. Make a small one, with two blocks a stack and 28 tokens: the alphabet, *start* and *stop*.
 
 # %%
 Transformer = mine("transformer/forward")
@@ -288,7 +288,7 @@ def train(model, loss, steps):
 
 
 # %% [markdown]
-# Somebody wrote the loss below. Leave it as it is, and read it for one minute: in the next cell it trains a copy of your model for 100 steps, and goes almost to zero. **What does that sorter write for *problems*?**
+# Somebody wrote the loss below. Read it for a minute, and leave it as it is. Below, a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
 
 # %%
 # exercise: transformer/mend_loss
@@ -302,7 +302,7 @@ train(spoiled, next_token_loss, steps=100)
 reveal(guess, write(spoiled, "problems"))
 
 # %% [markdown]
-# A loss near 0, and one letter eight times. In training, each position but the first read the very letter that it had to predict. So the model learned to find the first letter, and then to repeat what it reads; and in writing it reads its own letters. Mend the line, and check:
+# A loss near 0, and one letter eight times. In training, each position but the first read the very letter that it had to predict. So the model learned to find the first letter, and then to repeat what it reads. In writing it reads its own letters, and repeats the first one. Mend the line, and check:
 
 # %%
 check("transformer/mend_loss", next_token_loss)
@@ -330,7 +330,7 @@ TEXT = "keyboard"  # yours
 print(TEXT, "→", write(model, TEXT))
 
 # %% [markdown]
-# And this is how it does it: the loop of `greedy`, with everything kept that `greedy` throws away.
+# This is how it does it: the loop of `greedy`, with all that `greedy` throws away.
 
 # %% tags=["training", "hide-input"]
 word, read, rows = "problems", torch.tensor([[START]]), []
@@ -344,7 +344,7 @@ with record_weights(model.decoder.blocks[-1].cross_attention.sublayer.attention)
 pictures.at_work(word, rows, weights[0].mean(1)[0])
 
 # %% [markdown]
-# Left, each pass and its last row, the one that is used. Right, the cross-attention of the last block, averaged over heads, at that row: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So take it away: at each pass, mask the very letter of the source that is due. **What does your model write for *problems*?**
+# Left, each pass and its last row, the one that is used. Right, the cross-attention of the last block, averaged over heads, at that row: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So hide it: at each pass, mask the source letter that is due. **What does your model write for *problems*?**
 
 # %%
 guess = None  # eight letters
@@ -365,7 +365,7 @@ print("due:", decode(target[0]))
 reveal(guess, decode(predict_without(target, source)[0]))
 
 # %% [markdown]
-# It leaves each letter out and writes the next one of the source. (The last letter has no next one.) The control is to mask a letter that is *not* due. On the 1,000 new sequences:
+# Each time it writes the next letter in order instead. (The last letter has no next one.) The control is to mask a letter that is *not* due. On the 1,000 new sequences:
 
 # %% tags=["training", "hide-input"]
 target = unseen.sort().values
@@ -415,7 +415,7 @@ claim = "of those with one pair under 0.4 are sorted, and in over 0.6 the pair i
 training.expect(claim, shares[0] < 0.4 and shares[1] > 0.6, shares, model)
 
 # %% [markdown]
-# Right would be *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the place that is left with something else. Is that the architecture? Train the same model on sequences in which letters repeat:
+# Right would be *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the free place with another. Is that the architecture? The same model was also trained on sequences in which letters repeat:
 
 # %% tags=["hide-input"]
 kept = results.load("sequences")["figures"]
@@ -425,12 +425,12 @@ for trained_on, name in (("eight different letters", "sort"), ("any", "sort, let
     print(f"trained on {trained_on:23}", *shares)
 
 # %% [markdown]
-# It is the data. No example had a letter twice, so training left open what to do with one. With such examples, the same architecture sorts them all.
+# It is the data. No example had a letter twice, so training left open what to do with a pair. With such examples, the same architecture sorts them all.
 
 # %% [markdown]
 # ## Three families, three masks
 #
-# The encoder-decoder is one of three ways to use these blocks. Each family is one mask over 8 tokens; for the third, they are a source of 4 and a target of 4:
+# The encoder-decoder is one of three ways to use these blocks. Each family is one mask over 8 tokens. In the third they are a source of 4 and a target of 4:
 
 # %% tags=["hide-input"]
 full, causal = torch.ones(8, 8).bool(), causal_mask(8)
@@ -448,7 +448,7 @@ pictures.families({"encoder only": full, "decoder only": causal, "encoder-decode
 # | decoder only | **next-token prediction**: after *the cat*, predict *sleeps*, and so at every position | GPT, Llama | SmolLM2 |
 # | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5 | Marian |
 #
-# Which one do you choose? In 2026 most assistants are decoder-only: one stack, one task, any text. Where a text is read and not continued, as in search, an encoder sees both sides of every token. An encoder-decoder reads its source once, both sides seen, and looks at it again for every token that it writes: T5Gemma turns trained decoders into one (Zhang et al. 2025).
+# Which one do you choose? In 2026 most assistants are decoder-only: one stack, one task, any text. Where a text is read and not continued, as in search, an encoder sees both sides of every token. An encoder-decoder reads its source once, seeing both sides, and looks at it again for every token that it writes. T5Gemma is one, made from trained decoders (Zhang et al. 2025).
 
 # %% [markdown]
 # ## Your Transformer on one page
@@ -464,7 +464,7 @@ for section in sorted({section for section, _ in parts}):
     print(f"{section:17}", *(name for where, name in parts if where == section))
 
 # %% [markdown]
-# Read it once beside section 3 of the paper. PyTorch adds matrix products, gradients and Adam. Left out are dropout and label smoothing (section 5.4), which only training uses. The file ends with the task of this lesson, and needs no course:
+# Read it once beside section 3 of the paper. PyTorch provides matrix products, gradients and Adam. Dropout and label smoothing (section 5.4), which only training uses, are left out. The file ends with the task of this lesson, and needs no course:
 #
 # ```
 # $ python my_transformer.py
@@ -487,7 +487,7 @@ for section in sorted({section for section, _ in parts}):
 # %% [markdown]
 # ## Look inside your model
 #
-# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Beside your sorter is the same model with its masks left out. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? (A script draws it. Where you see no page, as on GitHub, run the notebook.)
+# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Beside your sorter is the same model with its masks left out. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? (It needs JavaScript. If you see nothing, as on GitHub, run the notebook.)
 
 # %%
 names = [*TOKENS[:26], "start", "stop"]
@@ -513,7 +513,7 @@ xray(model, "problems", words=names, beside=without_mask(model), columns=32)
 #
 # <details><summary>4. Your decoder block is trained without its causal mask. What does the loss do, and what does the model write?</summary>
 #
-# The loss falls to almost zero, since each position can read the token that it must predict. In writing there is nothing to read there, so what it has learned is of no use.
+# The loss falls to almost zero, since each position can read the token that it must predict. In writing that token is not there yet, so what it has learned is of no use.
 # </details>
 
 # %% [markdown]

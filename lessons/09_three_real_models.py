@@ -47,7 +47,7 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 #
 # ## A checkpoint becomes your block
 #
-# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. It was trained by **distillation** (Wang et al. 2020b), imitating the attention of a larger BERT-like model, then **fine-tuned** on a billion pairs of sentences that belong together.
+# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Twelve such blocks learned by **distillation** (Wang et al. 2020b) to imitate the attention of a larger BERT-like model. Every second one was kept, and they were **fine-tuned** on a billion pairs of sentences that belong together.
 #
 # Its weights are one file, a **checkpoint**: a header in JSON (names, shapes, offsets), then nothing but numbers. The first 8 bytes are the header's length:
 
@@ -66,7 +66,7 @@ by_hand = torch.frombuffer(data, dtype=torch.float32).view(entry["shape"])
 print(entry)
 
 # %% [markdown]
-# To load it into your block is to rename. Here are three of the 16 tensors of a block. A `Linear` of torch keeps $W^T$; lesson 05's `feed_forward` computes $xW$, so two matrices are transposed.
+# Loading it means renaming. Here are three of the 16 tensors of a block. A `Linear` of torch keeps $W^T$; lesson 05's `feed_forward` computes $xW$, so two matrices are transposed.
 #
 # | their name, after `encoder.layer.0.` | our name, after `blocks.0.` | our shape |
 # |:-|:-|:-|
@@ -121,9 +121,9 @@ print("yours:         ", [round(x, 6) for x in cosines.tolist()])
 print("Hugging Face's:", [0.574378, -0.092191, -0.066028])
 
 # %% [markdown]
-# The second line is of Hugging Face's `BertModel`, run once on the same file and sentences; a test repeats it. So this *is* MiniLM.
+# The second line comes from Hugging Face's `BertModel`, run once on the same file and sentences. A test repeats it. So this *is* MiniLM.
 #
-# Now it works for you. This is how a help page finds its answer: the vector of the question, the vectors of all answers, the largest cosine. Type what a customer could say, in words that no answer has:
+# Now it works for you. This is how a help page finds its answer: the vector of the question, the vectors of all answers, the largest cosine. Type what a customer could say, without any word of the answers:
 
 # %%
 TEXT = "I can't get into my account any more"  # yours
@@ -160,7 +160,7 @@ print(my_translator.translate(sentence))
 #
 # ## One mistake at a time
 #
-# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ and not by $\sqrt{d_k}$; positions forgotten (all zero). **Which two have a wrong scale?**
+# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ instead of $\sqrt{d_k}$; positions forgotten (all zero). **Which two have a wrong scale?**
 
 
 # %% tags=["hide-input"]
@@ -194,11 +194,11 @@ reveal(guess, "BD")
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat a word on and on. A wrong scale leaves none: words about the right things, in Portuguese. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone. You see that something is wrong, and not what.
+# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale has none: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone. You see that something is wrong, but not what.
 #
 # <details><summary>How we know</summary>
 #
-# Six sentences, translated by all four: in this model each of the two signatures is there in six of six. A test counts it (`test_marian.py`).
+# Six sentences, translated by all four: in this model each of the two signatures shows in all six. A test counts them (`test_marian.py`).
 # </details>
 
 # %%
@@ -207,7 +207,7 @@ needs()
 # %% [markdown]
 # ## What is new since 2017
 #
-# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy in **four bits** a weight. Five differences from 2017 matter, and a sixth row says where open models have gone since:
+# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights. Five differences from 2017 matter, and a sixth row says where open models have gone since:
 #
 # | 2017 | SmolLM2 | what changed | lesson |
 # |:-|:-|:-|:-|
@@ -216,9 +216,9 @@ needs()
 # | sinusoids, added to the input | rotary | queries and keys are rotated by position | 04 |
 # | ReLU network | SwiGLU | a gate | here |
 # | keys for each head | keys for each group of heads | a smaller cache | here |
-# | | and since 2024 | a norm of queries and keys (Qwen 2025); most layers see a window only (OpenAI 2025); one latent vector in the place of all keys and values (DeepSeek-AI 2024); for each token a few networks of many | 07, 13, 12 |
+# | | and since 2024 | a norm of queries and keys (Qwen 2025); every second layer sees a window only (OpenAI 2025); one latent vector instead of all keys and values (DeepSeek-AI 2024); each token uses few feed-forward networks of many | 07, 13, 12 |
 #
-# **A gate.** The ReLU multiplies $z$ by a gate of 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Make the step a smooth sigmoid $\sigma$, and you have the **swish**, which PyTorch and most configurations call **SiLU**. Then let it gate a second hidden layer, from a matrix of its own; ⊙ multiplies entry by entry. This is **SwiGLU** (Shazeer 2020):
+# **A gate.** The ReLU multiplies $z$ by a gate of 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Replace the step by the smooth sigmoid $\sigma(z)$, and you have the **swish**, which PyTorch and most configurations call **SiLU**. Then let it gate a second hidden layer, from a matrix of its own; ⊙ multiplies entry by entry. This is **SwiGLU** (Shazeer 2020):
 #
 # $$\mathrm{swish}(z) = z\,\sigma(z) \qquad\qquad \underset{n \times d}{y} = \Big(\underset{n \times d_{ff}}{\mathrm{swish}(x W_1)} \odot \underset{n \times d_{ff}}{(x W_3)}\Big) \underset{d_{ff} \times d}{W_2}$$
 
@@ -226,7 +226,7 @@ needs()
 pictures.gates()
 
 # %% [markdown]
-# In checkpoints $W_1$, $W_3$ and $W_2$ are called `gate_proj`, `up_proj` and `down_proj`. Three matrices for two: SwiGLU is as large as the network of 2017 if $3\,d\,d_{ff} = 2 \cdot d \cdot 4d$, so $d_{ff} = \frac83 d$. SmolLM2 has exactly this.
+# In checkpoints $W_1$, $W_3$ and $W_2$ are called `gate_proj`, `up_proj` and `down_proj`. With three matrices, SwiGLU is as large as the network of 2017 if $3\,d\,d_{ff} = 2 \cdot d \cdot 4d$, so $d_{ff} = \frac83 d$. SmolLM2 has exactly this.
 #
 # Write it from scratch: three `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$; $xW$ is `self.w(x)`.)
 
@@ -262,7 +262,7 @@ check("key_value_cache/step", KeyValueCache)
 KeyValueCache = mine("key_value_cache/step")
 
 # %% [markdown]
-# **Shared keys.** The cache is paid in memory: two vectors for each token, head and block. To make it smaller, several query heads share one key head and one value head. With $H$ query heads and $G$ groups, query head $h$ (from 0) uses group $g(h)$. $G = H$ is multi-head attention, $G = 1$ **multi-query attention** (Shazeer 2019), between them is **grouped-query attention** (Ainslie et al. 2023):
+# **Shared keys.** The cache costs memory: two vectors for each token, head and block. To make it smaller, several query heads share one key head and one value head. With $H$ query heads and $G$ groups, query head $h$ (from 0) uses group $g(h)$. $G = H$ is multi-head attention, $G = 1$ **multi-query attention** (Shazeer 2019), between them is **grouped-query attention** (Ainslie et al. 2023):
 #
 # $$\underset{n \times d_v}{\mathrm{head}_h} = \mathrm{softmax}\!\left(\frac{Q_h K_{g(h)}^T}{\sqrt{d_k}}\right) V_{g(h)} \qquad g(h) = \left\lfloor \frac{h\,G}{H} \right\rfloor$$
 
@@ -281,7 +281,7 @@ grouped_query_attention = mine("decoder/grouped_query")
 # %% [markdown]
 # ## What names do not tell
 #
-# Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. This function should do it. All shapes are right, and nothing fails.
+# Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. This function should do it. All shapes are right, and no error is raised.
 
 # %%
 # exercise: positions/pairs_to_halves
@@ -304,7 +304,7 @@ logit = my_model(tokens)[-1, my_model.tokenizer.encode(" Paris").ids[0]].item()
 print(f"the logit of Paris: {logit:.4f}; in Hugging Face's LlamaForCausalLM: 17.3713")
 
 # %% [markdown]
-# Again a constant from another implementation, given the same decoded weights. And with $W_Q$ and $W_K$ in the file's order of rows? We compare the loss of the next token, too.
+# Again the constant is another implementation's, on the same decoded weights. What if $W_Q$ and $W_K$ keep the file's order of rows? We compare the loss of the next token, too.
 
 # %% tags=["hide-input"]
 five = """The quick brown fox jumps over the lazy dog. To be, or not to be, that is the question.
@@ -338,7 +338,7 @@ del wrong, each, weights, in_pairs
 #
 # ## How does it answer me?
 #
-# This model predicts the next token. Why does it answer a question, and not go on with it? `write` appends tokens until the model predicts `<|im_end|>`, its token for the end of a message. **What will it write after the bare question, *Why is the sky blue?***
+# This model predicts the next token. Why does it answer a question instead of continuing it? `write` appends tokens until the model predicts `<|im_end|>`, its token for the end of a message. **What will it write after the bare question, *Why is the sky blue?***
 
 # %%
 guess = None  # a few words, or what kind of text
@@ -398,7 +398,7 @@ print(f"{opening}{said!r}")
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. If so, a leak in the last blocks should do little: hardly anything reads those rows any more. And are all early rows to blame? Give the mask back to the *first* row alone, and let all others leak. How likely is the right next word?
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. If so, a leak in the last blocks should do less: few blocks are left to read those rows. And are all early rows to blame? Give the mask back to the *first* row alone, and let all others leak. How likely is the right next word?
 
 
 # %% tags=["hide-input"]
@@ -431,7 +431,7 @@ for text, word in {
     print(f"{text + word:30}", *row, sep="   ")
 
 # %% [markdown]
-# The last ten blocks may leak. And with its first row masked the model finds its word, though every other row leaks in every block. So the first token, above all, must see nothing but itself: lesson 13 meets it again as the **attention sink**.
+# A leak in the last ten blocks does no harm. And with only its first row masked the model finds its word, though every other row leaks in every block. So it is nearly enough that the first token sees nothing but itself: lesson 13 meets it again as the **attention sink**.
 #
 # There is a way without any mask. Feed the leaking model one token at a time, with *your* cache. No later token is there to be seen, so this must give what the mask gives:
 
@@ -452,7 +452,7 @@ print(opening + "".join(my_model.write(opening, 10)))
 pictures.leak()
 
 # %% [markdown]
-# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change when a token is appended; that makes the cache right.
+# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change when a token is appended, so the cache is exact.
 #
 # ## Talk to it
 #
@@ -463,7 +463,7 @@ talk = smollm2.chat(my_model, "What is the capital of France?")
 talk = smollm2.chat(my_model, "And of Italy?", talk)
 
 # %% [markdown]
-# *And of Italy?* can be answered by somebody alone who has heard the first question. Now you: change the line, run the cell, change it again. The talk goes on.
+# *And of Italy?* makes sense only after the first question. Now you: change the line, run the cell, change it again. The talk goes on.
 
 # %%
 SAY = "Tell me something about its history."  # yours
@@ -474,7 +474,7 @@ talk = smollm2.chat(my_model, SAY, talk)
 #
 # ## What to remember
 #
-# All blocks here run on your parts, but for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A causal model reads each token once. A leaking mask improves the loss; full passes then write badly.
+# All blocks here run on your parts, except for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A causal model reads each token once. A leaking mask improves the loss and ruins the writing.
 #
 # | | |
 # |:-|:-|
@@ -495,7 +495,7 @@ talk = smollm2.chat(my_model, SAY, talk)
 # No. Each of the $H$ query heads still meets every key. Only the projections to keys and values are smaller.
 # </details>
 #
-# <details><summary>3. A loaded model is too bad, and all names and shapes fit. Name three suspects.</summary>
+# <details><summary>3. A loaded model works badly, though all names and shapes fit. Name three suspects.</summary>
 #
 # The order of the rows of $W_Q$ and $W_K$; a matrix that should be transposed, where it is square; the place of the norms, or the scale of the scores, which have no shape.
 # </details>

@@ -55,7 +55,7 @@ pictures.shifted("to be ")
 # %% [markdown]
 # A window of $T$ tokens is $T$ examples at once: its first position predicts from one token, its last from $T$, under the causal mask. $T$ is the **context window**. Windows begin every $s$ tokens, the **stride**:
 #
-# $$\underset{m \times T}{\text{inputs}}_{i,t} = w_{is + t} \qquad\qquad \underset{m \times T}{\text{targets}}_{i,t} = w_{is + t + 1}$$
+# $$\underset{m \times T}{\text{inputs}}_{i,t} = w_{i \cdot s + t} \qquad\qquad \underset{m \times T}{\text{targets}}_{i,t} = w_{i \cdot s + t + 1}$$
 
 # %%
 # exercise: language_model/examples
@@ -73,7 +73,7 @@ print(repr(known.decode(inputs[9])), repr(known.decode(targets[9])), sep="\n")
 # %% [markdown]
 # ## What is a token?
 #
-# Characters make long texts; words make short ones, and a vocabulary that always lacks some. Large models are in between: **byte pair encoding** begins with the 256 bytes, gives the most frequent pair of neighbours a number of its own, and repeats that.
+# Characters make long sequences. Words make short ones, but no vocabulary has them all. Large models are in between: **byte pair encoding** begins with the 256 bytes, merges the most frequent pair of neighbours into a new token, and repeats that.
 
 # %%
 from course_lib.byte_pair import encode, pieces, train
@@ -94,12 +94,12 @@ pictures.pieces(
 #
 # ## How surprised was it?
 #
-# At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. Multiply those of the tokens that came. Such a product is 0 in floating point: take logarithms, change the sign, average:
+# At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. Multiply those of the tokens that came. In a long text the product underflows to 0, so take logarithms, change the sign and average:
 #
 # $$-\frac{1}{T} \log \prod_{t=1}^{T} \hat y_t[w_{t+1}] = \frac{1}{T} \sum_{t=1}^{T} L_t \qquad\quad L_t = -\log \hat y_t[w_{t+1}] = \log \sum_{v=1}^{V} e^{z_{t,v}} - z_{t,\,w_{t+1}}$$
 
 # %% [markdown]
-# $L_t$ is the **cross-entropy** of position $t$, in **nats** since the logarithm is natural; the exponential of its mean is the **perplexity**. Only the sum needs care: $e^{1000}$ is infinite in a float, and `torch.logsumexp` returns the logarithm of the sum without computing it.
+# $L_t$ is the **cross-entropy** of position $t$, in **nats** since the logarithm is natural; the exponential of its mean is the **perplexity**. Only the sum needs care, because $e^{1000}$ overflows. `torch.logsumexp` returns its logarithm without computing the sum.
 
 # %%
 # exercise: language_model/cross_entropy
@@ -146,7 +146,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}
 # $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
 
 # %% [markdown]
-# This is **absolute discounting** (Ney et al. 1994). What is a good $D$? With $n_c$ n-grams that occur $c$ times, $D = n_1 / (n_1 + 2\, n_2)$. But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, yet after *San* alone, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
+# This is **absolute discounting** (Ney et al. 1994). Their estimate of $D$ leaves out one n-gram at a time: with $n_c$ n-grams that occur $c$ times, $D = n_1 / (n_1 + 2\, n_2)$. But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, yet after *San* alone, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
 #
 # $$P(w \mid h') \;\propto\; N_{1+}(\cdot\, h' w) = \#\{v : c(v h' w) > 0\}$$
 #
@@ -177,15 +177,15 @@ reveal(guess, "yes" if falls else "no")
 pictures.counted(counted)
 
 # %% [markdown]
-# It rises again: the longest contexts are new too often. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
+# It rises again, because the longest contexts are new too often. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
 #
 # ## Let it write
 #
-# Whatever predicts can write: draw the next token, append it, and predict again. The draw is from
+# Any model that predicts can write: draw the next token, append it, and predict again. The draw is from
 #
 # $$\hat y_v = \mathrm{softmax}(z / \tau)_v = \frac{e^{z_v / \tau}}{\sum_u e^{z_u / \tau}}$$
 #
-# With a **temperature** $\tau \to 0$ the likeliest token always comes (**greedy** decoding); above 1, unlikely ones come more often. In the stub, `choose` is what is done to the logits before the softmax.
+# With a **temperature** $\tau \to 0$ the likeliest token is always drawn (**greedy** decoding). Above 1, unlikely ones are drawn more often. In the stub, `choose` changes the logits before the softmax.
 
 # %%
 # exercise: sampling/generate
@@ -220,12 +220,12 @@ for temperature in (0.2, 0.8, 2.0):
     print(f"--- temperature {temperature}", write(counting, temperature, 120), sep="")
 
 # %% [markdown]
-# Cold, it repeats what is most frequent; hot, it mumbles. At 0.8 it has words, even the layout. Better controls, top-k and top-p, are in [Sampling](explorations/10_sampling.ipynb).
+# Cold, it repeats frequent words. Hot, it writes noise. At 0.8 there are words, and even the layout. Better controls, top-k and top-p, are in [Sampling](explorations/10_sampling.ipynb).
 
 # %% [markdown]
 # ## The model
 #
-# A Transformer without an encoder is **decoder-only**. A token's vector is a row of a learned **embedding matrix** $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
+# A Transformer without an encoder is **decoder-only**. Without cross-attention its block is your `EncoderBlock`. A token's vector is a row of a learned **embedding matrix** $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
 #
 # $$x^{(0)}_t = \underset{d}{E_{w_t}} + p_t \qquad x^{(l)} = \mathrm{Block}_l\big(x^{(l-1)},\ \text{causal}\big) \qquad \underset{n \times V}{z} = \mathrm{LN}\big(x^{(N)}\big)\, E^T$$
 
@@ -233,7 +233,7 @@ for temperature in (0.2, 0.8, 2.0):
 pictures.model()
 
 # %% [markdown]
-# The head has no matrix of its own: it is $E$ again, and its output is a dot product of the state with every token's vector. Such **tied weights** (Press & Wolf 2017) save $V \cdot d$ parameters. Only `forward` is to be written:
+# The head has no matrix of its own: it is $E$ again, and its output is a dot product of the state with every token's vector. Such **tied weights** (Press & Wolf 2017) save $V \cdot d$ parameters. You write only `forward`:
 
 # %%
 # given: language_model.TokenEmbedding
@@ -268,7 +268,7 @@ print(f"before training {cross_entropy(model(inputs[:32]), targets[:32]):.2f} na
 #
 # ## Too good to be true
 #
-# A batch is 16 of the windows. Training is this loop:
+# A colleague trains this model with a loss of her own. A batch is 16 of the windows, and this is the loop:
 
 
 # %%
@@ -311,7 +311,7 @@ print(f"her loss: {reported:.3f} nats. It writes:", repr(write(hers, count=60)))
 training.expect("her loss is below 0.3 nats", reported < 0.3, round(reported, 3))
 
 # %% [markdown]
-# A colleague has trained this model with a loss of her own. It is near zero, and her model writes nonsense. A loss far below everybody else's is a bug until proven otherwise. Hers was the mean of what this function returns; one line is wrong:
+# Her loss is near zero, and her model writes nonsense. A loss far below everybody else's is a bug until proven otherwise. Hers is the mean of what this function returns. One line is wrong:
 
 # %%
 # exercise: language_model/mend_loss
@@ -364,7 +364,7 @@ pictures.texts(written, "From noise to the layout of a play")
 # %% [markdown]
 # ## Which one wins?
 #
-# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So count, too, only the windows that yours has read. Each held-out character is predicted from at least half a window.
+# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So we also count only the windows that yours has read. Each held-out character is predicted from at least half a window.
 
 
 # %%
@@ -397,11 +397,11 @@ ahead = losses["n-gram model, same text"] < losses["your model"] - 0.1 < bigram_
 training.expect(claim, ahead, losses, model)
 lines = {"bigram model": bigram_loss} | losses
 pictures.training(
-    history.losses, lines, "600 steps beat a bigram model; counting longer contexts is faster"
+    history.losses, lines, "600 steps beat counting pairs, but not counting longer contexts"
 )
 
 # %% [markdown]
-# The n-gram model wins clearly, on the same text too: counting learns faster. And yet: mix the two, nine tenths of the n-gram model and one tenth of yours. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
+# The n-gram model wins clearly, even on the same text: counting learns faster. Now mix the two, nine tenths of the n-gram model and one tenth of yours. **Is this mixture, $0.9\, \hat y_{\text{n-gram}} + 0.1\, \hat y_{\text{model}}$, better than the n-gram model alone?**
 
 # %%
 guess = None  # "better" or "worse"
@@ -420,7 +420,7 @@ reveal(guess, "better" if saved > 0 else "worse")
 print(f"with your model {saved:.4f} nats saved, with other counts {other:.4f}")
 
 # %% [markdown]
-# Better, though your model alone is so much worse. But other counts help, too: a second opinion smooths the first. What does *yours* know that no count does?
+# Better, though your model alone is so much worse. But other counts help, too: a second opinion smooths the first. What does *yours* know that these counts do not?
 
 # %% [markdown]
 # ## It knows where a line ends
@@ -442,7 +442,7 @@ pictures.line_ends(
 )
 
 # %% [markdown]
-# The n-gram model sees that there was a comma, and not how long the line is. Your model sees 64 characters. What is that worth? The loss of a character is a sum of two: first, *does the line end here?*, and if it does not, *which other character comes?* With the probability $q$ of a line end,
+# The n-gram model sees the comma, but not how long the line is. Your model sees 64 characters. What is that worth? Split the loss of a character in two. First, *does the line end here?* If not, *which other character comes?* With the probability $q$ of a line end,
 #
 # $$-\log \hat y[w] = \begin{cases} -\log q & \text{the line ends} \\ -\log (1 - q) \;-\; \log \dfrac{\hat y[w]}{1 - q} & \text{another character comes} \end{cases}$$
 
@@ -467,9 +467,9 @@ both = first["your model"] + second["+ your model"]
 print(f"each where it is best: {both:.4f}, {losses['n-gram model'] - both:.4f} saved")
 
 # %% [markdown]
-# On the second question other counts help nearly as much as your model, on the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than any mixture above. A model that loses on the whole is the better one where a longer look back is needed.
+# On the second question other counts help nearly as much as your model, on the first hardly at all. There your model, asked alone, wins outright. So let it answer the first and the mixture the second: that saves more than either mixture. A model that loses on the whole wins where a longer look back is needed.
 #
-# Look at the texts at the top again: A is the Transformer's, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
+# Look at the texts at the top again, where an indented row continues its line. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?
@@ -500,9 +500,9 @@ title = "Counts stop at six characters, the Transformers read on"
 pictures.by_context(curves, first["n-gram model"], title)
 
 # %% [markdown]
-# With four characters your model knows less than the n-gram model. The more it reads, the better it answers.
+# The more it reads, the better it answers.
 #
-# The larger model wins on the whole text. Longer training is not the only reason: with nanoGPT's settings, the same training time only draws level with the n-gram model ([Which optimizer?](explorations/10_optimizers.ipynb)).
+# The larger model has a lower total loss than the n-gram model, too. Longer training is not the only reason: with nanoGPT's settings, the same training time only draws level ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #
@@ -538,7 +538,7 @@ pictures.by_context(curves, first["n-gram model"], title)
 #
 # <details><summary>3. A model has a context window of 4,096 tokens. How do you find out whether it uses them?</summary>
 #
-# Let it predict the same tokens from shorter and shorter contexts: when does the loss rise?
+# Let it predict the same tokens from shorter and shorter contexts. Where does the loss begin to rise?
 # </details>
 
 # %% [markdown]

@@ -32,11 +32,11 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 pictures.questions()
 
 # %% [markdown]
-# A translator's score depends on five things, and each can make the headline. The page looks at four of them; the training was done once.
+# A translator's score depends on five choices, and each can make the headline. We vary four of them; the training was done once.
 #
 # ## Pairs that people wrote
 #
-# Home Assistant is a program that controls the devices of a home. Volunteers translate its texts one by one, into European Portuguese too. Many texts come again and again, such as *Device is already configured*. So `split` keeps each English text once, and holds out only pairs of which no side, in small letters and without punctuation, is in the training part.
+# Home Assistant is a program that controls the devices of a home. Volunteers translate its texts one by one, into European Portuguese too. Many texts come again and again, such as *Device is already configured*. So `split` keeps each English text once. It holds out a pair only if neither side, in lower case and without punctuation, is in the training part.
 
 # %%
 needs("homeassistant", "marian")
@@ -48,14 +48,14 @@ for source, target in held_out[:3]:
     print(f"{source}   |   {target}")
 
 # %% [markdown]
-# Choices such as the learning rate were made on the part for tuning. The held-out pairs play no part in anything. That is the usual care; we took it.
+# Choices such as the learning rate were made on the tuning part, and none on the held-out pairs. That is the usual care.
 #
 # ## How it was trained
 #
 # You train nothing today: ours was trained once, from one seed, on the 20,767 pairs. It is your `Transformer`, with three encoder blocks and two decoder blocks, **teacher forcing** (lesson 08) and Muon (lesson 10's exploration). What each part of such a recipe buys is [an exploration](explorations/11_recipe.ipynb), which also has the batches. Its tokens are **byte pairs** (lesson 10) of both languages together.
 
 # %% [markdown]
-# Its weights are kept with the course, and load into *your* classes. Your greedy decoding writes. You need no Portuguese: compare with the reference.
+# Its weights are kept with the course, and load into *your* classes. Your greedy decoding writes the translations. You need no Portuguese: compare them with the references.
 
 # %%
 pieces = translating.learn_pieces((text for pair in learning for text in pair), 2000)
@@ -82,9 +82,9 @@ for (source, target), text in zip(few, written):
 guess = None  # two counts
 
 # %% [markdown]
-# One more rule. *the the the the* would be perfect if each *the* might match. So matches are **clipped**: an n-gram counts as often as the reference has it, at most. With $c_h(g)$ and $c_r(g)$ for how often an n-gram $g$ is in hypothesis and reference:
+# One more rule. *the the the the* would be perfect if every *the* matched. So matches are **clipped**: an n-gram counts at most as often as the reference has it. Let an n-gram $g$ occur $c_h(g)$ times in the hypothesis, which is the translation, and $c_r(g)$ times in the reference:
 #
-# $$matches_n = \sum_{g} \min\big(c_h(g),\, c_r(g)\big) \qquad\qquad p_n = \frac{\text{matches}_n}{\text{n-grams of the hypothesis}}$$
+# $$\text{matches}_n = \sum_{g} \min\big(c_h(g),\, c_r(g)\big) \qquad\qquad p_n = \frac{\text{matches}_n}{\text{n-grams of the hypothesis}}$$
 
 # %%
 needs()
@@ -210,7 +210,7 @@ reveal(guess, 1 + ranked.index("your copy"))
 print(", ".join(f"{who} {on_near[who]:.1f}" for who in ranked))
 
 # %% [markdown]
-# Six lines have beaten a translator of seventeen million parameters, by these references. They have seen the neighbour, with the wording and the dialect that the reference will have, and Firefox's has not; which of the two it is, we shall see. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
+# Six lines have beaten a translator of seventeen million parameters, by these references. They copy the neighbour's wording and its dialect, and the reference shares both. Which of the two matters, we test below. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
 
 # %%
 guess = None  # a difference in BLEU; negative if ours is behind
@@ -228,7 +228,7 @@ split = {
 pictures.parts(split, "Ahead with a neighbour in training, behind without one")
 
 # %% [markdown]
-# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. Of the others, those of six words or fewer are a draw, and on the longer ones Firefox's is far ahead.
+# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. Without one, texts of up to six words are a draw, and on longer ones Firefox's is far ahead.
 
 # %% [markdown]
 # ## Would other texts say the same?
@@ -253,7 +253,7 @@ differences = {
 pictures.intervals(differences, "The headline's interval contains 0, those of the parts do not")
 
 # %% [markdown]
-# The headline alone is uncertain: with other texts of this kind, Firefox's could be ahead. *Where* ours wins is not. Why it wins there is another question: ours was trained once, and never without the neighbours.
+# The headline is uncertain: with other texts of this kind, Firefox's could be ahead. *Where* ours wins is clear. Not tested: the same training without the neighbours.
 #
 # <details><summary>How we know</summary>
 #
@@ -270,7 +270,7 @@ needs()
 # %% [markdown]
 # ## Why the likeliest next token is not enough
 #
-# Were both even asked in the same way? Theirs was written greedily: the likeliest token at each step. Ours was not. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model with two steps, in German; follow the numbers.
+# Were both even decoded in the same way? Firefox's was written greedily, with the likeliest token at each step. Ours was not. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model with two steps, in German; follow the numbers.
 
 # %% tags=["hide-input"]
 pictures.beam()
@@ -289,7 +289,7 @@ pictures.beam()
 #
 # $$\underset{b \times n}{\text{prefixes}} \;\xrightarrow{\;step\;}\; \underset{b \times V}{\log p} \;\xrightarrow{\;+\,\text{sums}\;}\; \underset{b \times V}{\text{sums of all continuations}} \;\to\; \text{rank all } b \cdot V$$
 #
-# Among the best `width` of all continuations, those that end in `stop` are **finished** and leave the beam. The best `width` of the others live on. The search ends when nothing is live, when `width` are finished, or after `most` tokens. Then the best score among the finished wins; if none is finished, among the live. The function below is nearly that: one of its lines is wrong.
+# Among the best `width` of all continuations, those that end in `stop` are **finished** and leave the beam. The best `width` of the others live on. The search ends when nothing is live, when `width` are finished, or after `most` tokens. Then the best score among the finished wins; if none is finished, among the live. The function below does this, but for one wrong line.
 
 # %%
 # exercise: beam_search/search
@@ -328,7 +328,7 @@ for width in (1, 2):
 # %% [markdown]
 # ## The same decoding for both
 #
-# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. Its $\alpha$ is the one that was best on the tuning texts. Of the first texts, here are those for which a beam of 4 finds something else than your greedy decoding.
+# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. Its $\alpha$ was the best one on the tuning texts. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
 
 # %%
 needs("homeassistant", "marian")
@@ -342,7 +342,7 @@ for text, one, four, reference in zip(sources, by_greedy, by_beam, references):
         print(f"{text}\n    greedy: {one}\n    beam:   {four}\n    reference: {reference}")
 
 # %% [markdown]
-# In the first two, greedy has every word of the reference, and the beam has not, though its second text is as good: *consumo de energia*, energy consumption. Is a beam worth anything, then? Count over all 500: how often is a translation the reference, word for word?
+# In the first two, greedy has every word of the reference and the beam does not, though its second text is just as good: *consumo de energia*, energy consumption. Is a beam worth anything, then? Count over all 500: how often is a translation the reference, word for word?
 
 # %%
 exact = {
@@ -354,7 +354,7 @@ print(len(exact["beam"] - exact["greedy"]), "by the beam alone,", end=" ")
 print(len(exact["greedy"] - exact["beam"]), "by greedy alone")
 
 # %% [markdown]
-# 18 won and 10 lost may be chance. Most translations have only parts of their reference, and BLEU counts those. An honest duel decodes both in the same way:
+# That may be chance. Most translations match only parts of their reference, and BLEU counts those. A fair duel decodes both in the same way:
 
 # %% tags=["hide-input"]
 beamed = duel["theirs_by_beam"]["written"]
@@ -365,15 +365,15 @@ equally = {
 }
 pictures.intervals(
     {name: difference(*pair, everything) for name, pair in equally.items()},
-    "However both are decoded, the difference may be 0",
+    "However both are decoded, the interval contains 0",
 )
 
 # %% [markdown]
-# Which decoding you choose decides who is ahead, and it does not matter: the duel is inside the noise each time. A beam gives ours three BLEU and theirs none, but only our length penalty was tuned.
+# The choice of decoding decides who is ahead, but never by more than the noise. A beam gives ours three BLEU and theirs none, but only our length penalty was tuned.
 #
 # ## Whose Portuguese?
 #
-# A neighbour brings its words, and its dialect: our training texts and the references are European Portuguese (*utilizador*), and Firefox's *usuário* is Brazilian. For 146 of the texts, Home Assistant has a Brazilian translation too. Score the same translations against both, with a neighbour and without.
+# A neighbour brings its words and its dialect. Our training texts and the references are European Portuguese (*utilizador*), and Firefox's *usuário* is Brazilian. For 146 of the texts, Home Assistant has a Brazilian translation too. Score the same translations against both, with a neighbour and without.
 
 # %%
 needs()
@@ -388,7 +388,7 @@ for name, part in {"with a neighbour": near, "without": far}.items():
         print(f"{name:16}  {dialect}:  {'  '.join(row)}")
 
 # %% [markdown]
-# Each counts by itself. In either dialect, ours does better beside Firefox's where it has a neighbour; in either part, it does better by references of its own dialect. It is ahead where it has *both*. And your copy, which has beaten Firefox's, is far behind it by Brazilian references: it copies the dialect, too.
+# Each counts by itself. By either dialect's references, a neighbour helps ours against Firefox's. In either part, references in its own dialect help it, too. It is ahead only where it has *both*. And your copy, which has beaten Firefox's, is far behind it by Brazilian references: it copies the dialect, too.
 #
 # <details><summary>How we know</summary>
 #
@@ -398,10 +398,10 @@ for name, part in {"with a neighbour": near, "without": far}.items():
 # %% [markdown]
 # ## Another judge?
 #
-# BLEU counts equal words and knows no synonym. In 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations; its usual one takes 2.3 GB, so we have not run it. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. At the last big comparison such judges were best at ranking whole systems, trained metrics better for single texts, and a reference still helped both (Lavie et al. 2025).
+# BLEU counts equal words and knows no synonym. In 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations; its usual one takes 2.3 GB, so we have not run it. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In the large comparison of 2025, such judges were best at ranking whole systems, trained metrics were better for single texts, and a reference still helped both (Lavie et al. 2025).
 
 # %% [markdown]
-# Either would see that *usuário* and *utilizador* mean the same. Neither sees what is in the training part: a judge scores the texts that you give it. Which texts, is your question.
+# Either would see that *usuário* and *utilizador* mean the same. Neither sees what is in the training part: a judge scores the texts that you give it. Choosing them is up to you.
 
 # %%
 needs("homeassistant", "marian")

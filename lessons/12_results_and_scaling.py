@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
-# You have a fixed amount of computing, and a text. A small model can read much of the text with it, a large model only little. **Which size wins, and which size should a larger budget buy?**
+# You have a fixed amount of computing, and a text. A small model can read a lot of the text with it, a large model only a little. **Which size wins, and which size should a larger budget buy?**
 #
 # You let five models race, and choose a size for a larger budget. At the end you can write the whole bill of a language model: training, memory, and each token that it writes.
 
@@ -65,7 +65,7 @@ def trained(d, budget=BUDGET, seconds=60):
 
 
 # %% [markdown]
-# Train all five, and let them write, from the same random numbers. Which is best?
+# Train all five, and let them write from the same random numbers.
 
 # %% tags=["training"]
 models = {d: trained(d) for d in (8, 12, 16, 24, 32)}
@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# The losses form a valley, which nobody could see in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, and has read too little: a **bigram model**, a table of which letter follows which, is ahead of it. One budget, several sizes, a valley: that is an **IsoFLOP curve** (Hoffmann et al. 2022).
+# The losses form a valley, which nobody could see in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, but has read too little: even a **bigram model**, a table of which letter follows which, beats it. Such a valley, several sizes at one budget, is an **IsoFLOP curve** (Hoffmann et al. 2022).
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -101,7 +101,7 @@ needs()
 #
 # $$N = n_{layer}\,\big(\underbrace{4\, d_{model}\, d_{attn}}_{W_Q,\ W_K,\ W_V,\ W_O} + \underbrace{2\, d_{model}\, d_{ff}}_{W_1,\ W_2}\big) = 2\, d_{model}\, n_{layer}\,(2\, d_{attn} + d_{ff})$$
 #
-# $d_{attn}$ is the width of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020).
+# $d_{attn}$ is the width of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020). For the race we add the output layer's $84\, d_{model}$.
 
 # %%
 # exercise: scaling/parameters
@@ -131,11 +131,11 @@ print(f"GPT-3 by the formula: {gpt3 / 1e9:.1f} billion")
 #
 # ## How many operations is a training?
 #
-# In a forward pass every parameter takes part in one **multiply-add** for each token: two operations. The backward pass takes two such products, for the gradients of both. So $D$ tokens take
+# In a forward pass every parameter takes part in one **multiply-add** for each token: two operations. The backward pass takes two such products: one for the gradient of the input, one for that of the weights. So $D$ tokens take
 #
 # $$C = 3\,\big(\underbrace{2N}_{\text{matrices}} + \underbrace{2\, n_{layer}\, n_{ctx}\, d_{attn}}_{\text{scores, averages}}\big)\, D \;\approx\; 6\,N\,D$$
 #
-# The second term: for each token and layer, scores take $n_{ctx}\, d_{attn}$ multiply-adds and averages as many again, $4\, n_{ctx}\, d_{attn}$ operations. Under a causal mask a token needs half of that, which leaves 2.
+# The second term is attention. For each token and layer, scores take $n_{ctx}\, d_{attn}$ multiply-adds, and averages as many again: $4\, n_{ctx}\, d_{attn}$ operations. A causal mask hides half of the pairs, which leaves 2.
 
 # %%
 # exercise: scaling/training_flops
@@ -161,7 +161,7 @@ for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
-# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. And the race was fair.
+# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. The race was fair without the hidden half.
 
 # %%
 needs("shakespeare")
@@ -224,7 +224,7 @@ print(f"your choice for 1.92e12 operations: {chosen:,.0f} parameters")
 # %% [markdown]
 # ## What a wrong size costs
 #
-# In which unit is a choice to be scored? In nats all sizes are near each other: at the third budget a model nearly four times too large is 7 % worse. **What share of the budget would models of the best size have needed for that loss?**
+# How bad is a wrong size? In nats, hardly: at the third budget a model nearly four times too large is 7 % worse. But models of the best size reach that loss with less; between two valleys we interpolate over $\log C$. **With what share of the budget?**
 
 # %%
 guess = None  # percent
@@ -254,7 +254,7 @@ pictures.waste(kept["rows"], 4.8e11, shares)
 # %% [markdown]
 # Less than half. Four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 #
-# So score your choice by what it **wastes**. Four sizes were trained at the next budget, unseen by any fit. Beside your line: four fixed exponents; 0.5 doubles the size from budget to budget. They start from the last valley, and from the two before.
+# So score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. The baselines are fixed exponents: 0.5 doubles the size from budget to budget. Each starts from a budget 4, 16 or 64 times smaller.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
@@ -284,7 +284,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well, and doubling would have been as good: one step ahead the valley is broad. From your own row, three steps ahead, both papers' exponents waste over a tenth.
+# You chose well. One step ahead the valley is broad, and doubling would have been as good. Three steps ahead, from your own row, both papers' exponents waste over a tenth.
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -310,7 +310,7 @@ pictures.scored(least, fourth, chosen)
 #
 # $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
 #
-# Most of the line's error is gone. `trained(48, 1.92e12, 600)` trains your choice in four minutes: where does its point fall?
+# Most of the line's error is gone. `next_loss(trained(48, 1.92e12, 600), unseen)` trains the size nearest to your choice, in four minutes: where does its point fall?
 #
 # <details><summary>How we know</summary>
 #
@@ -321,14 +321,14 @@ pictures.scored(least, fourth, chosen)
 # In 2021 a laboratory spent its budget on **Gopher**, its largest model. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022).
 
 # %% [markdown]
-# The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look: [How well must an exponent be known?](explorations/12_chinchilla.ipynb) is an exploration, and so are [six architectures at one budget](explorations/12_small_table.ipynb).
+# The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look. (Explorations: [How well must an exponent be known?](explorations/12_chinchilla.ipynb), [six architectures at one budget](explorations/12_small_table.ipynb).)
 #
 # And in 2025 Qwen3-8B read 36 trillion tokens, over 4,000 for each parameter (Qwen 2025). That is no mistake: the valley counts the training alone, and a model is used every day.
 
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take the third budget, and the model that is a bit too small for it. One of the best size reaches the same loss with less training. **After how many written tokens has the small one paid back?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. **After how many written tokens has the small one paid back?**
 
 # %% tags=["training"]
 small = 15_840
@@ -350,9 +350,9 @@ needs()
 #
 # Operations are one part of that bill, memory is the other. While it writes, a model keeps keys and values of all tokens before (lesson 09's **cache**). In 16 bits a token adds
 #
-# $$\text{bytes} = 2 \cdot 2 \cdot n_{layer} \cdot \text{key-value heads} \cdot d_{head}$$
+# $$\text{bytes} = \underbrace{2}_{\text{16 bits}} \cdot \underbrace{2}_{K,\ V} \cdot\; n_{layer} \cdot \text{key-value heads} \cdot d_{head}$$
 #
-# And a **mixture of experts** (MoE) sends each token through a few of its networks only. It has two sizes: **active** parameters are computed with, the **total** must be in memory.
+# A **mixture of experts** (MoE) sends each token through only a few of its feed-forward networks. So it has two sizes: a token uses the **active** parameters, but the **total** must be in memory.
 
 # %% tags=["nbval-check-output"]
 open_models = {  # total, active, bytes of a parameter, numbers kept for a token
@@ -367,12 +367,12 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are left out.
+# Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are not counted.
 #
 # By the end of 2026 this is a common form: DeepSeek-V4-Pro uses a small share of its parameters for a token, and in a long text a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
 # %% [markdown]
-# Now serve Qwen3-8B on one H100; the next cell has its operations and its bytes of memory a second. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
+# Now serve Qwen3-8B on one H100, which computes up to 989 trillion operations a second and reads 3.35 trillion bytes. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
 
 # %%
 guess = None  # such as ("computing", 5)
@@ -383,12 +383,12 @@ reveal(guess, ("reading", round(reading / computing)))
 pictures.serving(8.2e9, 147e3, (1_000, 8_000, 32_000), flops=989e12, bandwidth=3.35e12)
 
 # %% [markdown]
-# The processor waits for memory nearly all the time. So providers put many texts into one **batch**: the parameters are read once for all. The caches are not shared. Reading them takes time too, so each further text brings less; and long texts soon fill the memory. That is why fewer key-value heads, latents and short windows are worth so much.
+# The processor waits for memory nearly all the time. So providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared. Reading them takes time too, so each further text adds less. Each curve (computed, not measured) ends where memory is full. That is why fewer key-value heads, latents and short windows are worth so much.
 
 # %% [markdown]
 # ## How much memory does training take?
 #
-# Training in 32 bits keeps four numbers for a parameter: itself, its gradient, and **Adam**'s two averages (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need. For each token, a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head two rows of attention weights, each as long as the context. The model also keeps two rows of logits:
+# Training in 32 bits keeps four numbers for a parameter: itself, its gradient, and **Adam**'s two averages (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need. For each token, a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head two rows of the context's length: our softmax's exponentials and weights. The model also keeps two rows of logits:
 #
 # $$\text{bytes} = 4\,\big(4N + \text{tokens} \cdot (n_{layer}\,(14\, d_{model} + 2\, heads \cdot n_{ctx}) + 2\, vocab)\big)$$
 
@@ -415,7 +415,7 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# What is missing are the last norm's vectors, left out of the bill. Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# The bill leaves out the last norm's vectors. Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four
@@ -433,11 +433,11 @@ reveal(guess, max(bill, key=bill.get))
 pictures.memory(bill)
 
 # %% [markdown]
-# Today's training code does not keep those rows (2026). A **fused kernel** computes them again in the backward pass (lesson 13 builds it). **Checkpointing** keeps each block's input alone, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
+# Training code of 2026 does not keep those rows: a **fused kernel** computes them again in the backward pass (lesson 13 builds it). Then the vectors take the most. **Checkpointing** keeps only each block's input, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 #
 # ## The table of 2017
 #
-# This table made the Transformer famous. **BLEU** (lesson 11) scores translations from English to German; the cost is printed in FLOPs.
+# One table in Vaswani et al. 2017 made the Transformer famous. **BLEU** (lesson 11) scores translations from English to German; the cost is printed in FLOPs.
 
 # %% [markdown]
 # > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s). A training costs a *number* of **floating-point operations** (FLOPs), the same on a slow machine and on a fast one.
@@ -466,12 +466,12 @@ quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and tra
 pictures.table_of_2017(quoted, counted)
 
 # %% [markdown]
-# The GPUs did less than was assumed. The share of the peak rate reached is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model was even cheaper than printed; the grey points are not counted.
+# The GPUs did less than was assumed. The share of the peak rate that a training reaches is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model was even cheaper than printed. We have not counted the grey points.
 
 # %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a large budget should buy, and, if the law has a floor, nearly how good it will be. A wrong size looks cheap in nats and is expensive in operations. A model that is used much is made smaller and trained longer than the valley says.
+# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor nearly tells its loss. A wrong size looks cheap in nats and is expensive in operations. A model that is used much is made smaller and trained longer than the valley says.
 #
 # | | |
 # |:-|:-|
@@ -492,7 +492,7 @@ pictures.table_of_2017(quoted, counted)
 #
 # <details><summary>2. A mixture has 100 billion parameters, 5 billion of them active. What costs as much as in a model of 100 billion, and what as in one of 5?</summary>
 #
-# Memory as in 100, and so does reading, once a batch uses all experts. Operations as in 5.
+# Memory as in 100, and reading too, once a batch uses all experts. Operations as in 5.
 # </details>
 #
 # <details><summary>3. Your loss at a large budget is above the line through three small ones. Is the model bad?</summary>

@@ -5,7 +5,7 @@
 #
 # A book has 50,000 tokens. Each of them may want to look at any other: 2.5 billion pairs, in every head of every layer. Lectures L3 and L4 ask: **how can a Transformer read a book?**
 #
-# On this page your own function does. It computes exact attention, forward and backward, and never stores the square. Then you leave pairs out, and a real model shows what that costs, and which pairs it cannot do without.
+# On this page your own function attends to all of it, exactly, and never stores the square, forward or backward. Then you leave pairs out, and a real model shows what that costs, and which pairs it cannot do without.
 
 # %%
 import torch
@@ -45,11 +45,11 @@ print(f"the tokens themselves: {n * d * 2 / 2**30:.2f} GiB")
 reveal(guess, f"{heads * n**2 * 2 / 2**30:.1f} GiB")
 
 # %% [markdown]
-# That fills a large GPU, for one layer and one text. The computing would be bearable: an H100 took 0.09 seconds for this layer. So memory gives out first, and we attack it first.
+# That fills a large GPU, for one layer and one text. The computing is bearable: an H100 took 0.09 seconds for this layer, forward and backward. So memory gives out first, and we attack it first.
 #
 # ## Count the multiply-adds
 #
-# How much computing is it? Attention multiplies by four matrices, scores $n^2$ pairs, and averages $n$ values for each token. A recurrent layer multiplies each input and each hidden state by one matrix each in an RNN, three in a GRU, four in an LSTM:
+# Before that, one comparison: is attention more computing than a recurrent layer? It multiplies by four matrices, scores $n^2$ pairs, and averages $n$ values for each token. A recurrent layer multiplies each input and each hidden state by one matrix each in an RNN, three in a GRU, four in an LSTM:
 #
 # $$\text{attention: } \underbrace{4\,n d^2}_{W_Q,\,W_K,\,W_V,\,W_O} + \underbrace{n^2 d}_{Q K^T} + \underbrace{n^2 d}_{\text{weights} \cdot V} \qquad \text{RNN: } 2\,n d^2 \qquad \text{GRU: } 6\,n d^2 \qquad \text{LSTM: } 8\,n d^2$$
 
@@ -62,7 +62,7 @@ for n in (30, 2000, 50_000):
 # %% [markdown]
 # L1 and L3 say: think of $d$ as about 1,000. Up to $n = 2d$ attention is cheaper than an LSTM.
 #
-# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". As orders go, $O(n^2 d)$ against $O(n d^2)$, the sentence is right. Counted out, with four matrices and the gates, attention never has fewer multiply-adds than a plain RNN.
+# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". As orders go, $O(n^2 d)$ against $O(n d^2)$, the sentence is right. Counted out, with its four matrices, attention never has fewer multiply-adds than a plain RNN.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -115,7 +115,7 @@ check("efficient/tiled", tiled_attention)
 tiled_attention = mine("efficient/tiled")
 
 # %% [markdown]
-# Now your function reads the book: one head, all 50,000 tokens, with random vectors for them. Is it right? We take ten tokens, and compare with the softmax of their whole rows.
+# Now your function reads the book: one head, and a random vector for each of the 50,000 tokens. Is it right? For ten tokens we compare with the softmax of the whole row.
 
 # %% tags=["once"]
 book = [random_vectors(50_000, 64, seed=i).detach() for i in range(3)]
@@ -132,11 +132,11 @@ print(f"largest difference in ten tokens: {(read[::5000] - rows).abs().max():.0e
 # %% [markdown]
 # ## The backward pass
 #
-# One thing is left. Autograd would save every tile of your loop for the backward pass, and the square is back. So do not let it. The weights can be computed again if one number a query is kept, $L_i = m_i + \log \ell_i$:
+# One thing is left. For the backward pass autograd would save every tile of your loop, and the square would be back. So keep only one number for each query, $L_i = m_i + \log \ell_i$, and compute the weights again:
 #
 # $$P_{ij} = \frac{e^{s_{ij} - m_i}}{\ell_i} = e^{s_{ij} - L_i}$$
 #
-# No row has to be seen again to divide by its sum.
+# $L_i$ holds the sum of the row, so one tile at a time is enough.
 
 # %% [markdown]
 # Given the gradient $dO$ of the output $O = PV$, go back through the average, then through the softmax (its Jacobian is lesson 02's):
@@ -201,11 +201,11 @@ for name, attend in ways.items():
     print("{:24}{:7.1f}{:7.1f} MiB kept".format(name, *kept))
 
 # %% [markdown]
-# Twice the text, twice the memory: with your two functions the square is gone from the backward pass, too.
+# By autograd your loop keeps even more than the full matrix. With your two functions, twice the text takes twice the memory: the square is gone from the backward pass, too.
 #
 # ## Less memory, less time
 #
-# Computing tiles twice should cost time. But a processor computes on a small fast memory and keeps the rest in a large slow one: on a GPU **SRAM** and **HBM**, on a CPU cache and RAM. What crosses takes time, too:
+# Computing tiles twice should cost time. But a processor computes in a small fast memory and keeps the rest in a large slow one: **SRAM** and **HBM** on a GPU, cache and RAM on a CPU. Moving numbers between them takes time, too:
 
 # %% tags=["hide-input"]
 pictures.memories()
@@ -218,18 +218,18 @@ pictures.memories()
 # | full matrix, softmax by our formula | 206 billion | 18.6 GB | 8.9 ms |
 # | tiles in one kernel | 241 billion | 0.177 GB | 0.66 ms |
 #
-# It computes more, and is 14 times as fast as our formulas, which move the square 35 times. (PyTorch's own softmax would move it less often; we have not timed it.) The kernel for tiles is `F.scaled_dot_product_attention`. Its mathematics is yours.
+# It computes more, and is 14 times as fast as our formulas. They move the square not four times but 35: each step of our softmax, forward and backward, reads and writes it. (PyTorch's own softmax moves it less often; not timed.) The kernel for tiles is `F.scaled_dot_product_attention`. Its mathematics is yours.
 
 # %% [markdown]
 # ## Leave tiles out
 #
-# Your loop has solved memory. It still computes all $n^2$ pairs. To escape the square in time, too, some tiles must not be visited. So let a list say which: for each block of queries, the blocks of keys that it sees, and $-1$ for none.
+# Your loop has solved memory. It still computes all $n^2$ pairs. To escape the square in time, too, the loop must skip tiles. A list says which ones it visits: for each block of queries, the blocks of keys that it sees, and $-1$ for none.
 
 # %% tags=["nbval-check-output"]
 print(neighbours(6, 3, 1, 1, seed=0))
 
 # %% [markdown]
-# The field calls such a list a **block mask**. This one is **BigBird**'s: a window of three blocks, one **global** block, which sees all and is seen by all, and for each block one **random** other. The loop knows nothing of that. It attends to what the list says:
+# The field calls such a list a **block mask**. This one is **BigBird**'s: a window of three blocks, one **global** block, which sees all and is seen by all, and for each block one **random** other. The loop only attends to what the list says:
 
 # %%
 # exercise: efficient/bigbird
@@ -280,7 +280,7 @@ claim = "the window takes less than a third of the time of all tiles, BigBird le
 measuring.expect(claim, shares[0] < 1 / 3 and shares[1] < 1 / 2, [round(x, 2) for x in shares])
 
 # %% [markdown]
-# Fewer tiles take less time in the same loop. A compiled kernel for *all* tiles (orange) takes as long as your loop, in Python, for BigBird's one in five. Compiled, a list wins: PyTorch's `flex_attention` takes a function of two positions, and makes the block mask and the loop. (A window of 257 in 50,000 tokens, on an H100: 4.8 milliseconds; all pairs 86.) Its block mask is your list:
+# Fewer tiles take less time in the same loop. But a compiled kernel for *all* tiles (orange) takes about as long as your Python loop for BigBird's one in five. So compile the list, too: PyTorch's `flex_attention` takes a function of two positions, and makes the block mask and the loop. On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with a window of 257, and 86 with all pairs. The block mask is your list:
 
 # %%
 mask = create_block_mask(
@@ -311,7 +311,7 @@ check("efficient/window", window_attention)
 window_attention = mine("efficient/window")
 
 # %% [markdown]
-# Read the book again, by your window of 257 tokens. Ten tokens are compared with the softmax of what they see:
+# Read the book again, with a window of 257 tokens. For ten tokens we compare with the softmax of what they see:
 
 # %% tags=["once"]
 start = time.process_time()
@@ -356,7 +356,7 @@ pictures.layers_until(heard_by)
 pictures.needle()
 
 # %% [markdown]
-# Let $A_{ij} = 1$ if token $i$ sees token $j$. After layer 1, token $j$ knows itself and what it sees: row $j$ of $A + I$. In layer 2 the question reads its row of $A$. So it can know of each token that is positive in
+# Let $A_{ij} = 1$ if token $i$ sees token $j$. After layer 1, token $j$ knows itself and what it sees: row $j$ of $A + I$. In layer 2 the question reads its row of $A$. So its output can depend on each token whose entry is positive in
 #
 # $$\text{paths in two layers: } \underset{n \times n}{A\,(A + I)}, \quad \text{in the row of the question}$$
 
@@ -373,7 +373,7 @@ def can_find(part):
 
 
 # %% [markdown]
-# We trained all seven, and full attention ("dense"), from three seeds. Crosses mark where no path leads:
+# We trained the three parts, their combinations and full attention ("dense"), with three seeds each. A cross marks a distance without a path:
 
 # %% tags=["hide-input"]
 shares = {
@@ -385,7 +385,7 @@ paths["dense"] = torch.ones(len(needle["distances"])).bool()
 pictures.found(shares, paths, needle["distances"])
 
 # %% [markdown]
-# Without a path no more is found than by guessing one of ten, however long we train: the output at the question cannot depend on the needle. A path must exist, and training must find it. In this training, where near needles are frequent, the global block beside a window or random links finds every needle; alone it finds most. Trained on far needles alone, window and global lose most of them, though the paths are there.
+# Without a path the model can only guess one of ten, however long we train: its output at the question cannot depend on the needle. A path must exist, and training must find it. The global block alone finds most needles, with a window or random links every one. Near needles help here: trained on far ones alone, window and global lose most of them, though the paths are there.
 #
 # <details><summary>How we know</summary>
 #
@@ -395,7 +395,7 @@ pictures.found(shares, paths, needle["distances"])
 # %% [markdown]
 # ## What came of it
 #
-# BigBird is of 2020. Which pairs does a model of today need? Ask one. SmolLM2 was trained with full attention. Let it tell a story, and then read its own story again with less.
+# BigBird is from 2020. Which pairs does a newer model need? Ask one: SmolLM2, trained with full attention. Let it tell a story, and then read its own story again with fewer pairs.
 
 # %%
 needs("smollm2")
@@ -464,7 +464,7 @@ for name, loss in losses.items():
     print(f"{name:24}{loss[32:].mean():6.2f} nats")
 
 # %% [markdown]
-# More than half of what was missing is back. Open models of 2025 and 2026 are built so, and trained so:
+# More than half of what was missing is back. Open models of 2025 and 2026 are built, and trained, this way:
 #
 # | what | as a list for your loop | in open models |
 # |:-|:-|:-|
@@ -472,12 +472,12 @@ for name, loss in losses.items():
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
 # | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
 #
-# Two of BigBird's ideas are back: the window, and a few places that see everything, which are layers now. In the place of random blocks, models choose. The sink is BigBird's global block in a causal model: a place for weight.
+# Two of BigBird's ideas are back: the window, and a few places that see everything, which are now whole layers. Instead of drawing random blocks, models choose. And in a causal model the first block, which collects nothing, still has a use: it is a place for weight.
 
 # %% [markdown]
 # ## What to remember
 #
-# $n^2$ is two problems. Tiles, computed again in the backward pass, solve memory, exactly. Against the square in time, some pairs must be left out: a list says which, and paths say what that gives up. And a model that was trained with all pairs may need a first token to put its weight on.
+# $n^2$ is two problems. Tiles, computed again in the backward pass, solve memory exactly. To escape the square in time, leave pairs out: a list says which stay, and paths say what is lost. And a model that was trained with all pairs may need a first token to put its weight on.
 #
 # | | |
 # |:-|:-|

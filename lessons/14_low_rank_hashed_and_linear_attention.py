@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 13 · needs `smollm2` (93 MB)**
 #
-# Lesson 13 left pairs of tokens out by their *positions*. Can attention cost less without deciding in advance who sees whom? There are three ways. One gives up the softmax, and the square is gone: it is enough to move two brackets. One lets the tokens choose. And one mixes all keys into a few.
+# Lesson 13 left pairs of tokens out by their *positions*. Can attention cost less without deciding in advance who sees whom? There are three ways. Give up the softmax and move two brackets, and the square is gone. Let the tokens choose their keys. Or mix all keys into a few.
 #
 # You build all three. **What does each of them give up?**
 
@@ -109,7 +109,7 @@ reveal(guess, next(n for n in range(1, 1000) if 2 * n * 64 > state))
 #
 # ### Find the bug
 #
-# Somebody wrote it in chunks. One line is wrong, so that outputs depend on later tokens. Mend it.
+# Here it is in chunks. One line is wrong, and lets outputs depend on later tokens. Mend it.
 
 # %%
 # exercise: efficient/mend_linear
@@ -145,11 +145,11 @@ reveal(guess, tuple(round(x.diagonal().mean().item(), 2) for x in (sharp, soft))
 print("ranks:", torch.linalg.matrix_rank(sharp).item(), torch.linalg.matrix_rank(soft).item())
 
 # %% [markdown]
-# The ranks set a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features it has no more than 16 linearly independent rows, and with positive features the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features; the **Performer** (Choromanski et al. 2021) draws random ones.
+# A longer query sharpens softmax, but not elu + 1: its features grow nearly in proportion, and the division cancels that. Other features can be sharper, up to a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 positive features its rank is at most 16, and the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features; the **Performer** (Choromanski et al. 2021) draws random ones.
 #
 # ## How many pairs fit?
 #
-# So give a head a task that is all lookup, **associative recall**. A sequence holds pairs of a key and a value. Then each key is asked for, and the head must name its value, one of ten:
+# So give a head a task that is all lookup: **associative recall**. A sequence lists pairs of a key and a value. Then it asks for each key, and the head must name the value, one of ten:
 #
 # | | | | | |
 # |:-|:-:|:-:|:-:|:-:|
@@ -181,9 +181,9 @@ reveal(guess, tuple(round(mean, 2) for mean in means))
 pictures.recall(heads, chance=0.1)
 
 # %% [markdown]
-# The softmax is sharp enough to tell 64 keys of eight numbers apart. A sum needs about as many features as there are keys. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (below) mixes all 64 in 16.
+# The softmax is sharp enough to tell 64 keys of eight numbers apart. A sum of 32 features loses a quarter of the values; with one for each key it finds all. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (last on this page) mixes all 64 into 16.
 #
-# The reward of a sum is its size, a number that you choose, the same for any text. What an exact head keeps grows with each pair.
+# What you gain is a state of one size for any text. At 64 pairs it is not smaller yet: compare the grey numbers. But what an exact head keeps grows with each pair.
 #
 # <details><summary>How we know</summary>
 #
@@ -195,7 +195,7 @@ pictures.recall(heads, chance=0.1)
 # %% [markdown]
 # ## Choose by content: 2020
 #
-# The other way keeps the softmax. A sharp softmax gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that is likely to give vectors of similar direction the same value. Draw $b/2$ random directions, the columns of $R$; the hash is the direction, or opposite direction, in which a vector reaches farthest:
+# The other way keeps the softmax. A sharp softmax gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that is likely to give vectors of similar direction the same value. Draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
 #
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
@@ -222,13 +222,13 @@ plane, rotations = random_vectors(400, 2).detach(), F.normalize(draw_rotations(2
 pictures.buckets(plane, lsh_buckets(plane, rotations).tolist(), rotations)
 
 # %% [markdown]
-# So that queries and keys meet, Reformer makes both with one matrix, and lets no token see itself. How do you find the tokens of one bucket without an $n \times n$ mask? *Sort* the tokens by bucket, and *cut* the sorted text into chunks of equal length. A query sees its own bucket, in its own chunk and in the one before:
+# So that queries and keys meet in a bucket, Reformer makes both with one matrix. A token would then fit itself best, so none sees itself. How do you find the tokens of one bucket without an $n \times n$ mask? *Sort* the tokens by bucket, and *cut* the sorted text into chunks of equal length. A query sees its own bucket, in its own chunk and in the one before:
 
 # %% tags=["hide-input"]
 pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], chunk=4)
 
 # %% [markdown]
-# Cutting loses pairs: tokens 5 and 6 see token 0, but it does not see them, though all three are in bucket 1. L3 says: "Replace dot-product with locality sensitive hashing". More exactly, the hash chooses *which* dot products are computed. It works: lesson 13's needle is found in 93 to 100 % of texts. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
+# Cutting loses pairs: tokens 5 and 6 see token 0, but token 0 does not see them, though all three are in bucket 1. L3 says: "Replace dot-product with locality sensitive hashing". More exactly, the hash chooses *which* dot products are computed. It works: with each of three seeds it finds lesson 13's needle in at least 93 % of texts. (You [write it](explorations/14_hashing.ipynb) in an exploration, and Reformer's [reversible layers](explorations/14_reversible.ipynb) in another.)
 
 # %% [markdown]
 # ## A leak through the sort
@@ -252,12 +252,12 @@ leaks = leaks_future(causal_layer, x.detach())
 reveal(guess, f"yes, the outputs of {len(leaks)} of 32 tokens")
 
 # %% [markdown]
-# No gradient comes from later tokens, and still they leak. Later tokens take part in the *sort*, so they shift the borders of the chunks, and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
+# No gradient comes from later tokens, and still information leaks. Later tokens take part in the *sort*, so they shift the borders of the chunks, and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
 
 # %% [markdown]
 # ## Choose by content: now
 #
-# Hashing is rare today, but its question has come back. Since 2025 open models let tokens choose by a **cheap score**. The plainest one is MoBA's (Lu et al. 2025). It averages the keys of each block; one dot product says how well a block $b$ fits a query:
+# Hashing is rare in 2026, but its question has come back: since 2025 open models let tokens choose by a **cheap score**. The plainest is MoBA's (Lu et al. 2025). It averages the keys of each block, and one dot product says how well block $b$ fits a query:
 #
 # $$\text{score}_{ib} = q_i \cdot \bar k_b \qquad \underset{d}{\bar k_b} = \frac{1}{|b|} \sum_{j \in b} k_j$$
 #
@@ -274,7 +274,7 @@ choose_blocks = mine("efficient/choose_blocks")
 
 
 # %% [markdown]
-# Ask lesson 05's test, also about a saving: let a block of four queries choose together, by their mean.
+# Does it leak? Run lesson 05's test, also on a shortcut: a block of four queries chooses together, by its mean.
 
 
 # %%
@@ -300,10 +300,10 @@ print("tokens of 16 that see the future, if each query chooses alone:", leaks(la
 print("if the mean query of a block chooses:", leaks(mean_of_block))
 
 # %% [markdown]
-# Each query alone, and nothing leaks. The mean of a block holds later queries, so a choice by it leaks, as the sort did.
+# The mean of a block holds later queries, so a choice by it leaks, as the sort did.
 
 # %% [markdown]
-# Does it choose well? Give SmolLM2 lesson 06's test: a list of 31 random tokens, and the same list again. To continue the second copy, a token must look 30 tokens back. Each query of each head chooses among blocks of four. All rows also have the first block, the sink of lesson 13, and the block before their own.
+# Does it choose well? Give SmolLM2 lesson 06's test: a list of 31 random tokens, and the same list again. To continue the second copy, a token must look 30 tokens back. Each query of each head chooses among blocks of four tokens. It also sees the first block, lesson 13's sink, and the block before its own.
 
 # %%
 needs("smollm2")
@@ -355,7 +355,7 @@ reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks"
 pictures.choices("Chosen blocks find the list; as many at random lose most of it", losses, every)
 
 # %% [markdown]
-# With nine blocks, three quarters of those up to a query, the list is continued as well as with all; as many at random lose most of it. With six, the choice costs half a nat. And nobody has trained the score: it is a mean of keys that were made for full attention.
+# With nine blocks, about three quarters of those up to a query, the model continues the list as well as with all. As many at random lose most of it. With six, the choice costs half a nat. And nobody has trained this score: the keys were made for full attention.
 
 # %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The scores of the indexer are still $n^2$, but cheap ones: few heads, few numbers, eight bits.
@@ -386,12 +386,12 @@ leaks = leaks_future(lambda x: linformer_attention(x, x, x, e, e), torch.randn(6
 print("with fewer keys, positions of six that see the future:", leaks)
 
 # %% [markdown]
-# Look at $E$: it is $n \times k$. So a Linformer reads no text longer than it was made for. And a column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
+# $E$ is $n \times k$, so a Linformer reads no text longer than it was made for. A column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
 
 # %% [markdown]
 # ## A long text
 #
-# L3: "For long input (e.g., long documents), n > 50000". Who is fast there? One head, forward and backward, on one core. The rival is exact: PyTorch's compiled kernel, which makes no $n \times n$ matrix (lesson 13).
+# L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, on one core. The baseline is exact: PyTorch's compiled kernel, which makes no $n \times n$ matrix (lesson 13).
 
 # %% tags=["once"]
 x = torch.randn(1, 16_384, 64).requires_grad_()
@@ -406,21 +406,21 @@ for name, rule in rules.items():
     print("{:14} {:6.2f} s at 4,096 tokens, {:6.2f} s at 16,384".format(name, *taken))
 
 # %% [markdown]
-# Four times the text: the exact kernel takes about sixteen times as long, the others about three to four. On one core all three are ahead at both lengths.
+# For four times the text the exact kernel takes about sixteen times as long, the others three to four times. On one core all three are ahead at both lengths.
 
 # %% [markdown]
 # ## What survived
 #
 # | idea | time | what it gives up | at the end of 2026 |
 # |:-|:-|:-|:-|
-# | exact, compiled | $n^2d$ | nothing | the default, and in every hybrid a few layers |
+# | exact, compiled | $n^2d$ | nothing | the default, and a few layers of each hybrid below |
 # | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; before them Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 and V4, GLM-5 |
 # | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
 # | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | rare; choosing by content stayed |
 # | Linformer | $nkd$ | causality, longer texts, recall | none that we found |
 #
-# No row has won.
+# ($w$: window, $s$: chosen tokens, $m$: features, $k$: projected keys.) No row has won.
 
 # %% [markdown]
 # ## What to remember
@@ -443,9 +443,9 @@ for name, rule in rules.items():
 # Later tokens are sorted with the others, so they move the borders of the chunks.
 # </details>
 #
-# <details><summary>2. Could a block of queries choose together, by its mean query?</summary>
+# <details><summary>2. Make a query ten times as long. What happens to the weights of softmax, and to those of elu + 1?</summary>
 #
-# Not in a causal model: the mean holds later queries, so the choice leaks. And where two queries of a block want different things, the mean may fit neither.
+# Softmax gives nearly all weight to the best key. With elu + 1 the features grow nearly in proportion, and the division cancels that: the weights stay spread.
 # </details>
 
 # %% [markdown]

@@ -5,7 +5,7 @@
 #
 # The last slide of L4 asks "What's next after Transformers?", and gives no answer. **Can a memory that does not grow replace attention?**
 #
-# You build such a memory, train it, find where it fails, and mend it with one word. At the end you can write six such layers as one equation, and say what the open models of 2026 are made of.
+# You build such a memory, train it, find where it fails, and repair it by swapping one layer. At the end you can write six such layers as one equation, and say what the open models of 2026 are made of.
 
 # %%
 import torch
@@ -24,7 +24,7 @@ SEED = 0  # of the trainings below: another one trains other models
 pictures.kimi_k3()
 
 # %% [markdown]
-# This is an open model of 2.8 trillion parameters (Moonshot 2026, reported). Three of its layers in four are a form of what you build now.
+# This is an open model of 2.8 trillion parameters (Moonshot 2026, reported). Three layers in four are a variant of the one that you build now.
 
 # %%
 from functools import partial
@@ -38,7 +38,7 @@ from statistics import mean
 # $$\underset{d \times d_v}{S_t} = S_{t-1} + \underset{d \times 1}{k_t}\, \underset{1 \times d_v}{v_t^T}, \qquad o_t = S_t^T q_t$$
 
 # %% [markdown]
-# A text says *the door is open*, and later *the door is closed*: the same key comes twice. Let its norm be 1, and its values 1 and then 5. **What does the memory return for that key?**
+# A text says *the door is open*, and later *the door is closed*: the same key is written twice. Let the key have norm 1, and the values be 1 and then 5. **What does the memory return for that key?**
 
 # %%
 guess = None  # a number
@@ -49,7 +49,7 @@ state = sum(torch.outer(key, value[None]) for value in values)
 reveal(guess, (state.T @ key).item())
 
 # %% [markdown]
-# Their sum, and you wanted the newest. The **delta rule** (Widrow & Hoff 1960; as a layer: Schlag et al. 2021) first asks what the key holds now, and writes only the difference:
+# It returns their sum, and you wanted the newest. The **delta rule** (Widrow & Hoff 1960; as a layer: Schlag et al. 2021) first reads what is stored under the key, and writes only the difference:
 #
 # $$S_t = S_{t-1} + \beta_t\, k_t \big(v_t - S_{t-1}^T k_t\big)^T$$
 #
@@ -76,7 +76,7 @@ newest = delta_rule(keys, keys, values[:, None], torch.ones(2))
 print(newest[:, 0].tolist())
 
 # %% [markdown]
-# One entry is corrected. Keys at right angles to it keep what they hold. Two wishes are left. A layer should train in parallel, and this is a loop. And it should be able to forget what no key asks for.
+# Only this key's value changes: keys at right angles to it keep theirs. Two problems are left. The layer is a loop, and should train in parallel. And it should be able to forget what no key overwrites.
 #
 # ## Two steps are one step
 #
@@ -94,7 +94,7 @@ check("state_space/scan", scan)
 scan = mine("state_space/scan")
 
 # %% [markdown]
-# Your loop takes one step after another. But two steps, first $h \to a' h + b'$ and then $h \to a h + b$, are one step of the same form, and you know it before you know any state:
+# Your loop takes one step after another. But two steps, first $h \to a' h + b'$ and then $h \to a h + b$, are together one step of the same form, and joining them takes no state:
 #
 # $$a\,(a' h + b') + b = \underbrace{a a'}_{\text{one decay}} h + \underbrace{a b' + b}_{\text{one addition}}$$
 #
@@ -123,14 +123,14 @@ guess = None  # a number
 reveal(guess, (1_000_000 - 1).bit_length())
 
 # %% [markdown]
-# With $\tanh$ around the sum, as in lesson 01's RNN, two steps are no step of the same form. That is what the nonlinearity costs. The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
+# With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
 #
 # And the delta rule? Multiply it out: $S_t = (I - \beta_t k_t k_t^T)\, S_{t-1} + \beta_t k_t v_t^T$. It is linear in the state, with a matrix for a decay, so two steps are still one. In practice a chunk of tokens is solved at once, as a small triangular system (Yang et al. 2024).
 
 # %% [markdown]
 # ## A state that chooses what it keeps
 #
-# Now the forgetting. Control theory describes a state $h$ that is driven by an input $x$ in continuous time, and an output $y$ that is read from it. This is a **state space model**:
+# Now the forgetting. In control theory an input $x$ drives a state $h$ in continuous time, and an output $y$ is read from it. This is a **state space model**:
 #
 # $$h'(t) = A\,h(t) + B\,x(t), \qquad y(t) = C\,h(t)$$
 
@@ -139,7 +139,7 @@ reveal(guess, (1_000_000 - 1).bit_length())
 #
 # $$h_t = e^{\Delta a}\, h_{t-1} + \frac{e^{\Delta a} - 1}{a}\, b\, x_t$$
 #
-# A **selective** state space model (Mamba; Gu & Dao 2023) computes $\Delta_t$, $b_t$ and $c_t$ from the token. Each of $d$ channels has $s$ numbers; $x_t$ and $\Delta_t$ have $d$, $b_t$ and $c_t$ have $s$, $a$ is $d \times s$, and $y_t = h_t c_t$.
+# A **selective** state space model (Mamba; Gu & Dao 2023) computes $\Delta_t$, $b_t$ and $c_t$ from the token. Each of $d$ channels has a state of $s$ numbers. So $h_t$ and $a$ are $d \times s$, $x_t$ and $\Delta_t$ have size $d$, $b_t$ and $c_t$ size $s$, and $y_t = h_t c_t$.
 
 # %%
 # exercise: state_space/selective
@@ -169,7 +169,7 @@ print([round(value, 2) for value in y.tolist()])
 #
 # ## One equation, six rows
 #
-# Decay from the state space, replacement from the delta rule: put both into one equation.
+# Take the decay from the state space model and the replacement from the delta rule:
 #
 # $$S_t = \text{decay}_t\,\big(S_{t-1} - \text{erase}_t\, k_t k_t^T S_{t-1}\big) + \text{write}_t\, k_t v_t^T$$
 #
@@ -183,7 +183,7 @@ print([round(value, 2) for value in y.tolist()])
 # | gated delta rule (Yang et al. 2025) | $\gamma_t$ | $\beta_t$ | $\beta_t$ |
 
 # %% [markdown]
-# Mamba-2's $b$, $c$, $x$ are here called $k$, $q$, $v$. The next function computes all six. Somebody has written it with a fault in one line, and for five of the six rows its results are right.
+# Mamba-2's $b$, $c$, $x$ are our $k$, $q$, $v$. Its decay is one number for the whole matrix, where your `selective` has one for each entry. The next function computes all six rows. One of its lines is wrong, and yet five of the rows come out right.
 
 # %%
 # exercise: delta_rule/one_equation
@@ -197,7 +197,7 @@ matrix_memory = mine("delta_rule/one_equation")
 # %% [markdown]
 # ## How much does a matrix hold?
 #
-# To return any values exactly, $S^T k_i = v_i$, the keys must be linearly independent, so at most $d$ of them. Often less will do: the answer is one of a few words, and what is read has to be nearest to the right one.
+# To return any values exactly, $S^T k_i = v_i$, the keys must be linearly independent, so at most $d$ of them. Often less will do: where the answer is one of a few words, what is read only has to be nearest to the right one.
 #
 # Twelve keys in 8 dimensions, in random directions, each written about twice, with one of 16 values. **How often is the newest value recovered: by the sum, by the delta rule?**
 
@@ -223,9 +223,9 @@ for keys in (8, 16, 32, 64):
     print(f"{keys:2} random keys: sum {found(0, keys)} %, delta rule {found(1, keys)} %")
 
 # %% [markdown]
-# More keys than dimensions, and the delta rule finds most of them. Spread the keys evenly, so that they overlap less, and it finds nearly all. The sum hardly gains: what it returns is the old value and the new one together.
+# There are more keys than dimensions, and the delta rule finds most of them. Spread the keys evenly, so that they overlap less, and it finds nearly all. The sum gains less: it returns the old value and the new one together.
 #
-# And each doubling of the keys costs. A matrix of fixed size is full at some point; attention keeps one row more for each token.
+# Each doubling of the keys costs recall. A matrix of fixed size is full at some point, while attention adds a row for each token.
 #
 # ## Train it
 #
@@ -249,7 +249,7 @@ class MemoryLayer(nn.Module):
 
 
 # %% [markdown]
-# Two blocks of this layer and a feed-forward network read 24 tokens, each a key with a value. Then come questions: a key alone, whose newest value is to be named.
+# Two blocks of this layer and a feed-forward network read 24 tokens, each a key with a value. Then come questions: a key alone, and the model must name its newest value.
 
 
 # %% tags=["training"]
@@ -294,7 +294,7 @@ training.expect(claim, holds, share, *models.values())
 #
 # ## Recall against steps
 #
-# Is a memory without an eraser a worse memory, or a slower pupil? It cannot take an old value out. But it reads positions, so it has the means to write a later value larger than an earlier one. Give it four times the steps, as the table's linear attention, which writes 1 and not a learned share. **How many points is linear attention behind the delta rule after 1,200 steps?**
+# Is a memory without erasing worse, or only slower to learn? It cannot remove an old value. But its tokens carry their positions, so it can learn to write a later value larger than an earlier one. Train it four times as long, as the table's linear attention, where write is 1. **How many points is linear attention behind the delta rule after 1,200 steps?**
 
 # %%
 guess = None  # points
@@ -307,7 +307,7 @@ reveal(guess, round(100 * (ends["delta rule"] - ends["linear attention"])))
 pictures.by_steps(by_steps, kept["last"])
 
 # %% [markdown]
-# After 1,200 steps erasing recalls little more. It is **learned sooner**: what the delta rule knows after 300 steps takes linear attention four times as many. A model is paid for by the step, and that is reason enough to choose it.
+# After 1,200 steps erasing recalls little more. It is **learned sooner**: linear attention needs four times the steps to recall what the delta rule does after 300. Training is paid for by the step, and that is reason enough to choose it.
 #
 # <details><summary>How we know</summary>
 #
@@ -317,7 +317,7 @@ pictures.by_steps(by_steps, kept["last"])
 # %% [markdown]
 # ## Where it breaks, and the cure
 #
-# With 8 rows two memories are enough here, and they keep fewer numbers than one layer of attention to 32 tokens. But a matrix has a fixed size, and a text has not: a long one brings many more keys than rows. We cannot train on such a text in a minute, so we take the room away instead: keys of 2 dimensions, so that twelve keys share a matrix of two rows. Attention compares keys as short, but it keeps all tokens apart. So let *one* of the two blocks attend:
+# With 8 rows two memories are enough here. But a matrix has a fixed size, and a text does not: a long one brings many more keys than rows. We cannot train on such a text in a minute, so we shrink the matrix instead: with keys of 2 dimensions, twelve keys share two rows. Attention gets keys just as short, but it keeps all tokens apart. So let *one* of the two blocks attend:
 
 # %% [markdown]
 # `Reader((MemoryLayer, Attention), 2)` in place of `Reader((MemoryLayer, MemoryLayer), 2)`.
@@ -341,18 +341,18 @@ claim = "with a block of attention recall is over 75 %, and 20 points higher"
 training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values())
 
 # %% [markdown]
-# That is a **hybrid**. It keeps half of the cache that two layers of attention keep. Which of its layers recalls? Put one in the memory's place in which each token sees itself alone. The model is as deep, with nearly as many parameters, and has no memory at all:
+# That is a **hybrid**. Its growing cache is half that of two attention layers. Which of its layers recalls? Replace the memory by a layer in which each token sees only itself (*own token*). The model is as deep, with nearly as many parameters, and has no memory at all:
 
 # %%
 pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 
 # %% [markdown]
-# It recalls as much. Two memories stay behind, after four times the steps as well. So in this hybrid the attention looks up. *One* layer of it is enough here: each of our tokens carries a key and its value, and one lookup answers. Were they two tokens, a layer would have to bring them together first, as for lesson 06's induction heads; this task does not ask for it. In Kimi K3 three layers of four are such memories, and only the fourth keeps a cache that grows.
+# It recalls as much. Two memories stay behind, even after four times the steps. So in this hybrid the attention does the recall. *One* layer of it is enough here: each token carries a key and its value, and one lookup answers. If they were two tokens, a layer would first have to join them, as for lesson 06's induction heads. In Kimi K3 only every fourth layer keeps a cache that grows.
 
 # %% [markdown]
 # ## What is next
 #
-# Your hybrid is the first row. These are the others that open models have taken up by the end of 2026 (reported by their makers):
+# Your hybrid is the first of six changes that open models have adopted by the end of 2026 (reported by their makers):
 #
 # | change | what it does | one number |
 # |:-|:-|:-|
@@ -364,7 +364,7 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 # | **diffusion language models** | many tokens at once are filled in, and mended in a few rounds | LLaDA2.1, 100 billion parameters: 892 tokens a second (Bie et al. 2026) |
 
 # %% [markdown]
-# All six save memory or time. Five of them change nothing of what a block is, attention or its substitute, a feed-forward network, residual connections, norms, and write from left to right. The last writes in another order. Drafting and checking is an exploration that you can build: [a draft and a check](explorations/15_drafts.ipynb).
+# All six save memory or time. Five of them keep the block: attention or its substitute, a feed-forward network, residual connections, norms. And they write from left to right. Only the last does not. You can build the drafting and checking yourself: [a draft and a check](explorations/15_drafts.ipynb).
 
 # %% [markdown]
 # ### Think longer
@@ -386,13 +386,13 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 #
 # - In `matrix_memory`, set erase and write to 2. For a key of norm 1, what does the memory hold after each write? (Work out $S^T k$.)
 # - In `found`, ask for 32 dimensions in place of 8. Does the delta rule find all twelve? Which keys would make it exact?
-# - Give all tokens a decay of 0.9 in `found`. Whom does it help, the sum or the delta rule?
+# - Give all tokens a decay of 0.9 in `found`. Which of the two does it help, the sum or the delta rule?
 # - Train a reader with three blocks: two memories of 2 dimensions, and one of attention. Which place is best for it?
 
 # %% [markdown]
 # ## What to remember
 #
-# A memory that erases learns to recall sooner than one that adds. How much it holds is a number that you choose. A layer of attention beside it brings recall back.
+# A memory that erases learns to recall sooner than one that adds. Its size is fixed, and limits what it recalls. One layer of attention brings recall back.
 #
 # | | |
 # |:-|:-|
@@ -427,6 +427,6 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 16, *Pretraining*, is the step from an architecture to a model that others can build on. Beside this lesson: [a parallel scan](explorations/15_scan.ipynb), [a draft and a check](explorations/15_drafts.ipynb), [an image becomes a sequence](explorations/15_vision.ipynb) and [ten swaps](explorations/15_ten_swaps.ipynb), which bring your block of 2017 to 2026.
+# Lesson 16, *Masked language models and fine-tuning*, goes from an architecture to a model that others can build on. Beside this lesson: [a parallel scan](explorations/15_scan.ipynb), [a draft and a check](explorations/15_drafts.ipynb), [an image becomes a sequence](explorations/15_vision.ipynb) and [ten swaps](explorations/15_ten_swaps.ipynb), which bring your block of 2017 to 2026.
 #
 # Gu & Dao 2023 (Mamba); Dao & Gu 2024 (Mamba-2); Sun et al. 2023 (RetNet); Schlag et al. 2021, Yang et al. 2024 and 2025 (the delta rule, gated); Arora et al. 2024 (recall costs memory, reported); Lieber et al. 2024 (Jamba, an early hybrid). Lectures: L1, L4.

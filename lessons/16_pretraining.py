@@ -5,7 +5,7 @@
 #
 # Labels are expensive: somebody has to read each text and write down the answer. Text without labels is nearly free. **What does a model learn from text that nobody has labelled, and what is it good for afterwards?**
 #
-# At the end, an encoder that you have fine-tuned obeys sentences whose wording no label had. And you have pretrained a small one yourself.
+# At the end, your head on a pretrained encoder obeys sentences whose wording no label had. And you have pretrained a small encoder yourself.
 
 # %%
 import torch
@@ -43,7 +43,7 @@ from course_lib.pretrained import minilm
 # %% [markdown]
 # ## A wording that no label has
 #
-# We want a home that does what people tell it. Somebody has read a hundred sentences, and written down which of eleven actions each of them means.
+# We want a home that does what people tell it. We have made a hundred sentences out of fixed wordings, and labelled each with one of eleven actions.
 
 # %%
 commands = home_commands.split(1000, 200, SEED)
@@ -52,7 +52,7 @@ for command in labelled[:4]:
     print(f"{command.said:45} {action(command)}")
 
 # %% [markdown]
-# Then people say it in their own words. None of these wordings is among the labels:
+# People will say it in other words. We hold out 24 wordings that no label has, such as these:
 
 # %%
 for command in commands["new wordings"][:4]:
@@ -124,7 +124,7 @@ new_wordings = (
 ask(new_wordings, baseline=baseline, yours=frozen)
 
 # %% [markdown]
-# Yours is right four times. Now two that it gets wrong, and is sure of:
+# Yours is right all four times. Now two where it is sure, and wrong:
 
 # %% tags=["training"]
 opposites = ("let the sun in through the curtains", "make the lamp go dark")
@@ -134,9 +134,9 @@ close, raised = (vectors[0] @ vectors[1:].T).tolist()
 print(f"cosine of open and close {close:.2f}, of open and raise {raised:.2f}")
 
 # %% [markdown]
-# It has understood *what* is talked about, and not *which way*. Words with opposite meanings have much the same neighbours, so a model that learns words from their neighbours gives them similar vectors: to MiniLM *close* is nearer to *open* than *raise* is.
+# Both models get the device right, and the direction wrong. Opposites have much the same neighbours in a text, and a model that learns words from their neighbours gives them similar vectors: to MiniLM *close* is nearer to *open* than *raise* is.
 #
-# Now two hundred held-out sentences of each kind: known wordings with other rooms or devices (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by more than five points: in known wordings, in new ones, in both, or in neither?**
+# Now two hundred held-out sentences of each kind: *known*, drawn as the labels were (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by more than five points: in known wordings, in new ones, in both, or in neither?**
 
 # %%
 guess = None  # a list, such as ["known", "new wordings"]
@@ -152,9 +152,9 @@ claim = "in new wordings the head on MiniLM is ahead of counted words"
 training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 
 # %% [markdown]
-# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So a new wording is near an old one.
+# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So its vector of a new wording is near that of an old one.
 #
-# Is it what MiniLM has read that helps, or its Transformer? Two **ablations** under the same head: the same encoder with random parameters, and no encoder at all, the mean of MiniLM's own input embeddings. With fewer labels, and with more:
+# Which helps: what MiniLM has read, or its architecture? Two **ablations** keep the head. One gives the encoder random parameters. The other drops the encoder, and takes the mean of MiniLM's input embeddings:
 
 # %%
 kept = results.load("pretraining")["figures"]
@@ -162,7 +162,7 @@ control = results.load("input_embeddings")["figures"]
 pictures.intents(kept, control, "Pretraining pays off where the wording is new")
 
 # %% [markdown]
-# With many labels, counting wins in wordings that it has seen. In new ones the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting. The input embeddings alone are between the two: the table of words brings part of the lead, the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
+# With many labels, counting wins in-distribution. In new wordings the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting, so the architecture alone does not help. The input embeddings bring part of the lead: the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
 #
 # <details><summary>How we know</summary>
 #
@@ -171,7 +171,7 @@ pictures.intents(kept, control, "Pretraining pays off where the wording is new")
 #
 # ## Train the encoder, too
 #
-# **Fine-tuning** trains everything, head and encoder, from the pretrained parameters on, at a small rate. Begin with the head alone, then let the encoder follow:
+# **Fine-tuning** trains head and encoder together, starting from the pretrained parameters, at a smaller learning rate. Train the head alone first, then unfreeze the encoder:
 
 # %% tags=["training"]
 tuned = WithEncoder(minilm.load().requires_grad_(False))
@@ -191,7 +191,7 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning helps where the labels are: in known wordings. Beyond them it may lose: *free the door* was right before, and is now locked. Three seeds, percent right:
+# Fine-tuning helps in-distribution. In new wordings it may lose: *free the door* was unlocked before, and is now locked. Percent right with three seeds, the head after its first 20 steps:
 #
 # | | known wordings | new wordings |
 # |:-|-:|-:|
@@ -199,7 +199,7 @@ training.expect(claim, ahead, right, tuned, baseline)
 # | fine-tuned | 93, 90, 96 | 82, 72, 78 |
 # | at three times the rate | 92, 83, 96 | 72, 72, 78 |
 #
-# The encoder follows the labels, and gives up some of what lies beyond them (Kumar et al. 2022), more at the larger rate.
+# On average the encoder gives up a little of what lies beyond the labels (Kumar et al. 2022), and more at the larger rate.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
@@ -213,7 +213,7 @@ training.expect(claim, ahead, right, tuned, baseline)
 # %% [markdown]
 # ## Text asks its own questions
 #
-# Where does it know that from? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
+# How did MiniLM learn all this without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
 
 # %% tags=["hide-input"]
 pictures.two_tasks()
@@ -221,7 +221,7 @@ pictures.two_tasks()
 # %% [markdown]
 # In both, the loss is the mean of $-\log p(\text{token})$ over the targets. Seeing both sides has a price: a text of $n$ tokens gives $n$ targets to GPT, and about $0.15\, n$ to BERT.
 #
-# If all chosen tokens became [MASK], the model would only ever predict at [MASK] positions. Its states of visible tokens would never be trained, and the texts of later tasks have no masks. So BERT treats the chosen tokens in three ways:
+# If all chosen tokens became [MASK], the model would only ever predict at [MASK] positions. Its last states of visible tokens would never be trained, and later tasks have only visible tokens. So BERT treats the chosen tokens in three ways:
 #
 # | share of the chosen | the model reads | its target |
 # |-:|:-|:-|
@@ -229,7 +229,7 @@ pictures.two_tasks()
 # | 10 % | a random token | the token |
 # | 10 % | the token itself | the token |
 #
-# All other tokens have no target. It is written $-100$, the number that torch's cross-entropy ignores.
+# All other tokens get the target $-100$, which torch's cross-entropy ignores.
 
 # %%
 # exercise: pretraining/mask_tokens
@@ -271,7 +271,7 @@ reveal(guess, round(1000 * changed))
 #
 # ## Score only the targets
 #
-# The last layer scores every token of the vocabulary. Most positions have no target, so their scores would be thrown away. Let $A$ be the set of positions with a target, $h_i$ the state at position $i$, and $E$ the embedding's table:
+# The last layer scores every token of the vocabulary. Most positions have no target, so their scores would be thrown away. Let $A$ be the set of positions with a target, $h_i$ the state at position $i$, and $E$ the embedding table:
 #
 # $$L = -\frac{1}{|A|} \sum_{i \in A} \log \mathrm{softmax}\big(\underset{1 \times d_{model}}{h_i}\;\underset{d_{model} \times vocab}{E^T}\big)_{t_i}$$
 
@@ -287,7 +287,7 @@ masked_loss = mine("pretraining/masked_loss")
 # %% [markdown]
 # ## Pretrain one yourself
 #
-# Your masks, your loss, an encoder of two blocks, and nobody's labels. As encoders of today do, we hide 30 % of the words: more targets in each step (Wettig et al. 2023). First see what it says before it has read anything:
+# Now train an encoder of two blocks with your masks and your loss, without a label. Like ModernBERT (2024), we hide 30 % of the words, which gives more targets in each step (Wettig et al. 2023). First see what it predicts untrained:
 
 
 # %%
@@ -315,7 +315,7 @@ for line in lines:
 # %% [markdown]
 # It has found grammar: after *pray* a pronoun, before *hand* a possessive. It does not know who *she* is.
 #
-# The baseline is an **n-gram model** of the same plays, Kneser and Ney's trigrams of lesson 10, which see the two words on the left. We hide the middle word of nearly 1,800 stretches of the other plays. Then we take one side away from your model: it reads the text up to the blank only, or from the blank on.
+# The baseline is an **n-gram model** of the same plays: lesson 10's Kneser-Ney trigrams, which see the two words on the left. We hide the middle word of nearly 1,800 stretches of the other plays. Your model reads both sides, then the left one alone, then the right one alone.
 
 # %%
 stretches = play_reader.blanks(vocabulary)  # 25 words each
@@ -335,7 +335,7 @@ claim = "with both sides your model is ahead of the trigrams, with the left one 
 training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, reader)
 
 # %% [markdown]
-# It needs both sides to be ahead. And the gain comes from the sides, not from the network. Give the n-gram model both sides, too: for *a b x c d* it then takes the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+# It needs both sides to be ahead. Counting gains from both sides, too, and then leads again: for *a b x c d*, let the n-gram model take the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
 
 # %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
@@ -344,11 +344,11 @@ print(f"counts with both sides {counted['loss']:.2f} nats")
 # %% [markdown]
 # ## Ask it for whole texts
 #
-# How likely is a *whole* text to a masked model? Mask each token in turn, predict it, and add up (Salazar et al. 2020):
+# How likely is a *whole* text to a masked model? Mask each token in turn, predict it, and average (Salazar et al. 2020):
 #
 # $$\mathrm{score}(t_1, \dots, t_n) = \frac{1}{n} \sum_{i} \log p\big(t_i \mid t_1, \dots, t_{i-1}, \text{[MASK]}, t_{i+1}, \dots, t_n\big)$$
 #
-# That takes $n$ copies of a text with $n$ tokens. Here is a function that makes them, with a bug: its targets are tokens that can be seen.
+# That takes $n$ copies of a text with $n$ tokens. Here is a function that makes them, with a bug: the scores come out far too good.
 
 # %%
 # exercise: pretraining/mend_targets
@@ -367,7 +367,7 @@ with torch.no_grad():
     pictures.each_hidden(line, reader.output(own_states).softmax(-1), known)
 
 # %% [markdown]
-# Here its first guess is never the word itself. But the mean ranks whole texts, and no label is needed: here the line as Shakespeare wrote it, and its words shuffled.
+# Its first guess is never the word itself. But the mean can still rank whole texts, without a label. Compare the line as Shakespeare wrote it with its words shuffled:
 
 
 # %%
@@ -416,7 +416,7 @@ for question, _ in asked[:5]:
     print(f"{question:36}{answer(question, []):54}{answer(question, examples)}")
 
 # %% [markdown]
-# Without examples it mostly talks about the question; after four it gives the answer alone. Is it the *answers* that it learns from the examples, or the *form*? Exchange the answers of the four, so that each has the answer of another one. **Of the other questions, what percent does it answer in exactly the right word after four true examples, and after four wrong ones?**
+# Without examples it mostly talks about the question; after four it gives the answer alone. Is it the *answers* that it learns from the examples, or the *form*? Exchange the answers of the four, so that each question gets another one's answer. **Of the other questions, what percent does it answer in exactly the right word after four true examples, and after four wrong ones?**
 
 # %%
 guess = None  # (percent after true ones, percent after wrong ones)
@@ -427,7 +427,7 @@ reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs 
 pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
 
 # %% [markdown]
-# The form does most of it. With wrong answers in its prompt the model still finds two thirds of the words that it finds with true ones, and those it can only know from its pretraining (Min et al. 2022 saw this in large models). Each dot is a draw of the examples, on 29 questions: draws differ by more than the mean rises from two examples to four, and with eight each does worse than with two.
+# The form does most of it. After wrong examples the model still finds two thirds of the words that it finds after true ones, and it can only know those from its pretraining (Min et al. 2022 saw this in large models). Each dot is one draw of the examples. The draws differ widely, and eight examples do worse than two.
 #
 # ## What came of it
 #
@@ -439,7 +439,7 @@ pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the f
 # | ModernBERT (Warner et al. 2024), Ettin (Weller et al. 2025) | 30 % | the same, and search: rotary positions, local and global layers, 2 trillion tokens |
 # | LLaDA (Nie et al. 2025), iLLaDA (Nie et al. 2026) | any share, drawn for each text | to *write*: a **diffusion language model** of 8 billion parameters |
 #
-# If any share may be hidden in training, all may be at the start of writing. Such a model begins with masks alone, fills in where it is surest, and looks again. Yours was trained with 30 %, but try ([END] closes a speech):
+# If any share may be hidden in training, all may be at the start of writing. Such a model begins with masks alone, fills in where it is surest, and looks again. Yours was trained with 30 %, but try it. [END] closes a speech:
 
 
 # %%
@@ -460,17 +460,17 @@ def write(line):
 write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 
 # %% [markdown]
-# Encoders are still made, for search, sorting and filtering: they are small, and read a text once. At equal cost, next tokens first and masks afterwards gave better ones (Gisserot-Boukhlef et al. 2025).
+# Encoders are still trained, for search, sorting and filtering: they are small, and read a text in one pass. At equal cost, pretraining on next tokens first and on masks afterwards gave better ones (Gisserot-Boukhlef et al. 2025).
 #
 # ## Break it
 #
-# - Let `mask_tokens` mask all chosen tokens, always. At which kind of position would a model trained like that never have predicted?
+# - Let `mask_tokens` mask all chosen tokens, always, and pretrain again. Does the model fill blanks better, or worse?
 # - Give `answer` examples whose answers are in capitals. Does it take that up?
 
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them helps in wordings that none of your labels has. Read it off with a head, with fine-tuning, with the model's own score, or with a few examples in the prompt. And compare with counting: a table of the same text is a strong baseline where one or two words beside a blank decide.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them helps in wordings that none of your labels has. You use it through a head, fine-tuning, the model's own score, or a few examples in the prompt. And compare with counting: a table of the same text is a strong baseline where one or two words beside a blank decide.
 #
 # | | |
 # |:-|:-|
@@ -482,7 +482,7 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. A batch has 32 texts of 128 tokens. About how many targets does BERT get, and how many a causal model that is given the token after each text too?</summary>
+# <details><summary>1. A batch has 32 texts of 128 tokens. About how many targets does BERT get? And a causal model that is also given the token after each text?</summary>
 #
 # 0.15 · 4,096 = 614, and 4,096.
 # </details>

@@ -52,7 +52,7 @@ question = "What is the opposite of hot?"
 print(turns(question, system="Answer in one word."))
 
 # %% [markdown]
-# A **system** turn comes first and says how to answer. Earlier turns are read again each time: a model has no other memory of what was said.
+# A **system** turn comes first and says how to answer; so small a model half obeys. Earlier turns are read again each time: a model has no other memory of what was said.
 
 
 # %%
@@ -69,7 +69,7 @@ print(write(model, "And the opposite of big?", before=[(question, plain)]))
 # %% [markdown]
 # ## A home that obeys
 #
-# Our home is a dict: a device, and what it does now.
+# Our home is a dict from each device to what it does now.
 
 # %%
 import json
@@ -82,7 +82,7 @@ print(now)
 pictures.house(now)
 
 # %% [markdown]
-# It understands one line of JSON. The actions are those of Home Assistant, the program whose menus you translated in lesson 11. Calling programs by text is **tool use**, or function calling. A text may hold anything, so the tool checks it before it does anything, and says what is wrong:
+# It understands one line of JSON. The actions are those of Home Assistant, the program whose menus you translated in lesson 11. Calling programs by text is **tool use**, or function calling. The model may write anything, so the tool checks the line first, and says what is wrong:
 
 # %%
 # given: data.home.obey
@@ -125,7 +125,7 @@ answer = model.tokenizer.encode(f"{means}<|im_end|>").tokens
 pictures.targets(prompt, answer)
 
 # %% [markdown]
-# The first target is above the last token of the *prompt*. The last one ends the answer: without it, the model would never learn to stop. All others are $-100$, as in lesson 16.
+# The first target is above the last token of the *prompt*. The last target ends the answer: without it, the model would never learn to stop. All others are $-100$, as in lesson 16.
 
 # %%
 # exercise: assistant/answer_mask
@@ -159,7 +159,7 @@ check("lora/layer", LowRankLinear)
 LowRankLinear = mine("lora/layer")
 
 # %% [markdown]
-# Your layer takes the place of all seven matrices of the last ten blocks. Where only the last blocks learn, the backward pass ends there, a third of the way.
+# Your layer takes the place of all seven matrices of the last ten blocks. All below is frozen, so the backward pass stops after a third of the way.
 
 # %%
 from course_lib.assistant import adapt
@@ -182,7 +182,7 @@ print(f"measured, a whole process, MB: {', '.join(measured)}")
 #
 # ## The lamp goes on
 #
-# Sixty steps of four commands, or two minutes.
+# Now train: sixty steps of four commands, about two minutes.
 
 
 # %%
@@ -211,7 +211,7 @@ pictures.house(now, first)
 # %% [markdown]
 # ## Does it know what a room is?
 #
-# Held-out sentences are easy to be fooled by: one may differ from a learned one in a number only (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of new ones.
+# A held-out sentence can fool you: it may differ from a learned one only in a number (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of new ones.
 
 # %%
 for name in home_commands.LISTS:
@@ -219,7 +219,7 @@ for name in home_commands.LISTS:
 
 
 # %% [markdown]
-# We need not generate. Greedy decoding reproduces a text if, at each position, its next token is the likeliest given the true prefix. One teacher-forced pass checks that; `exactly` does it.
+# We need not generate. Greedy decoding reproduces a text if, at each position, its next token is the likeliest given the true prefix. `exactly` checks that in one teacher-forced pass.
 
 
 # %%
@@ -248,7 +248,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# In these six it gets the action right, and trips over names. Sometimes it is one space: in a sentence ` attic` is one token, and the model copies its space; in our JSON, after a quotation mark, the word is cut into other tokens.
+# In these six the action is right, and most names are wrong, some by one space: in a sentence ` attic` is one token, and the model copies it, space and all. In our JSON, after a quotation mark, the word has other tokens.
 #
 # ## What did it forget?
 #
@@ -315,7 +315,7 @@ print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 
 # %% [markdown]
-# It answers again. A refusal can help, too: it lists what there is, each name in quotation marks, cut into the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
+# It answers again. A refusal can help, too: it lists the devices, each in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
 
 
 # %%
@@ -338,7 +338,7 @@ seen = [x for x in mended if obey(there, x.means) != there]
 pictures.house(tell(model, there, (seen or some)[0].said, tries=2), there)
 
 # %% [markdown]
-# The loop in `tell` is an **agent**: the model writes, a program acts, what that says is the next turn.
+# The loop in `tell` is an **agent**: the model writes, a program acts, and its reply is the next turn.
 #
 # ## Write only what the home can do
 #
@@ -371,7 +371,7 @@ now = obey(now, write_only(model, "turn on the lamp in the attic", home.possible
 pictures.house(now, first)
 
 # %% [markdown]
-# The attic's lamp goes on. The eight commands again, and four ways to mend a wrong name: a second try; a line of Python that **strips** blanks; taking the device that is **spelled most alike**; and yours, where nothing is refused.
+# The attic's lamp goes on. Back to the eight commands, and four ways to mend a wrong name: a second try, **stripping** spaces, the device with the **nearest** spelling, and your constraint, which is never refused.
 
 # %% tags=["training"]
 ways = {
@@ -387,12 +387,12 @@ claim = "constrained decoding has as many commands right as a second try, or mor
 training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# These counts are of one training. With another seed a second try mended none, and again no other way had more right than your constraint. It alone promises a command that the home can carry out.
+# This is one training. With another seed a second try mended none, and again no other way had more right than your constraint. The nearest spelling ties with it here. Only the constraint promises a command that the home can carry out.
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Stored, over three seeds; below them, on eight commands of each list, your assistant with your constraint, and the untrained model with the same:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Their rows are stored means of three seeds. Below are your assistant and the untrained model, both constrained, on eight commands of each list:
 
 
 # %% tags=["hide-input"]
@@ -413,7 +413,7 @@ with switched_off(trained):
 print(*pictures.table(kept, rows), sep="\n")
 
 # %% [markdown]
-# Only the last two rows are constrained, so compare them with each other: training brings most. Of the three baselines, the program that counts is ahead in every list. Their author knew all twelve kinds of commands, and they can do nothing else: your model has found the form in examples, and answers questions. Examples in the prompt need no training, and cost tokens in each call. The last block, which had no constraint, learns the form, and hardly copies a new name.
+# Only the last two rows are constrained, so compare them with each other: training brings most. Of the three baselines, the program that counts is ahead in every list. But its author knew all twelve kinds of commands, and it can do nothing else. Your model found the form in examples, and still answers questions. Examples in the prompt need no training, but cost tokens in every call. The last block learns the form, and hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -439,7 +439,7 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# Most of what is forbidden is carried out: the lamp is off, the door unlocked, the radio silent. A check of the form lets each through. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". Form can be guaranteed; for what was meant, examples would have to say *don't*.
+# Most of what is forbidden is carried out: the lamp is off, and the door unlocked. And a toothbrush has silenced the radio. A check of the form lets each command through. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". The constraint guarantees the form. For what was meant, examples would have to say *don't*.
 #
 # ## Take it home in one file
 #
@@ -455,12 +455,12 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of 98 MB, with four bits a weight in most matrices: 32 weights share a smallest one and a step, each a number of steps from 0 to 15. Two ways to keep yours as small:
+# The model came as a file of 98 MB, with four bits a weight in most matrices: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Two ways to keep yours as small:
 #
 # 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
 # 2. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
 #
-# The first is tried twice: on these weights, and **off the grid**, on weights as they may have been before they were rounded, anywhere within half a step.
+# We try the first twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
 
 # %% tags=["hide-input"]
 from course_lib.pretrained.quantised import as_q4_1, unrounded
@@ -490,7 +490,7 @@ for name, way in ways.items():
     print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid, where weights were before, some cross a border, and most commands survive. Merge in 16 bits, and round once. Or ship an **adapter**, as the field does: the second way.
+# The first leaves nothing. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid some cross a border, and most commands survive. So merge into 16-bit weights, and round once. Or ship an **adapter**, as the field does: the second way.
 #
 # ## Break it
 #
@@ -498,7 +498,7 @@ for name, way in ways.items():
 #
 # ## What to remember
 #
-# 0.6 % of its parameters teach a model a task. It forgets how to answer, and not the capitals it knew; with its own old answers in each batch, it answers again. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, but not the capitals. With its own old answers in each batch, it answers again. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
 #
 # | | |
 # |:-|:-|

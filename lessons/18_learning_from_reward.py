@@ -40,7 +40,7 @@ answer_log_probs = mine("dpo/mend_log_probs")
 # %% [markdown]
 # ## Sample, and score
 #
-# The model is lesson 17's, with your low-rank layers in its last ten blocks. They begin as nothing, so this is still the model as it came. We keep their first values, to begin again later. A model that acts and is paid for it is called a **policy**, and an answer that it draws a **rollout**.
+# The model is lesson 17's, with your low-rank layers in its last ten blocks. $B$ is zero, so this is still the model as it came. We keep the first values, to start again later. In this field a model that acts is a **policy**, and an answer that it draws is a **rollout**.
 
 # %%
 model = smollm2.load()
@@ -70,7 +70,7 @@ for text, tokens in zip(texts, drawn):
     print(reward(text, tokens, question.word), text)
 
 # %% [markdown]
-# Most of them name the word, and none comes to its end within ten tokens: no reward. Here are six tested questions, to be asked again after each training: how many of eight answers are rewarded, and the first answer.
+# Most of them name the word, and none comes to its end within ten tokens: no reward. We ask six test questions now, and again after each training: how many of eight answers are rewarded, and the first answer.
 
 # %%
 some = [x for x in testing if x.kind in ("opposites", "plurals", "facts")][1::2]
@@ -82,7 +82,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained)))
 #
 # $$\text{pass@}k = 1 - \binom{n - c}{k} \Big/ \binom{n}{k} = 1 - \prod_{i = n - c + 1}^{n} \Big(1 - \frac{k}{i}\Big)$$
 #
-# Why not $1 - (1 - c/n)^k$? It puts each answer back, so the same wrong one is drawn twice, and on average the result is too small. The product has no huge numbers in it.
+# Why not $1 - (1 - c/n)^k$? It may draw the same wrong answer twice, so on average it is too small. The product has no huge numbers in it.
 
 # %%
 # exercise: reward/pass_at_k
@@ -119,7 +119,7 @@ for name, kinds in answered.KINDS.items():
 reveal(guess, round(100 * answered.share(before, verifiable.LEARNED_KINDS, 8)))
 
 # %% [markdown]
-# Right answers are there, among many others. Eight draws and a check find them, at eight times the cost; the vote finds as many without a check, since here nearly every answer that ends is right. Training could move them to the front for good.
+# If all questions were equally hard, pass@8 would be 83 %. They are not: half were missed all eight times. The vote finds as many without a check, since here nearly every answer that ends is right. Training could move the right answers to the front for good.
 #
 # ## Make it likelier
 #
@@ -128,18 +128,18 @@ reveal(guess, round(100 * answered.share(before, verifiable.LEARNED_KINDS, 8)))
 # $$J = \sum_y \pi(y)\, r(y) \qquad \nabla J = \sum_y \nabla \pi(y)\, r(y) = \mathbb{E}_{y \sim \pi}\big[\, r(y)\, \nabla \log \pi(y) \,\big]$$
 
 # %% [markdown]
-# This is the **policy gradient** (REINFORCE, Williams 1992). It needs no gradient of the reward: the program may be anything. Draw answers, and follow $r \, \nabla \log \pi$. An answer's probability is a product over its tokens, so $\log \pi(y) = \sum_t \log \pi(y_t \mid y_{<t})$, and that gradient you know from lesson 17: here it is times a number.
+# This is the **policy gradient** (REINFORCE, Williams 1992). It needs no gradient of the reward: the program may be anything. Draw answers, and follow $r \, \nabla \log \pi$. An answer's probability is a product over its tokens, so $\log \pi(y) = \sum_t \log \pi(y_t \mid y_{<t})$, and its gradient is lesson 17's, times a number.
 #
-# With rewards of 0 and 1 it only ever says *more of this*. Subtract a **baseline** $b$, and a wrong answer says *less of that*. It changes nothing on average, since probabilities sum to 1 whatever the weights are:
+# With rewards of 0 and 1 it only ever says *more of this*. Subtract a **baseline** $b$, and a wrong answer says *less of that*. If $b$ does not depend on the answer, nothing changes on average, since probabilities sum to 1:
 #
 # $$\mathbb{E}_{y \sim \pi}\big[\, b\, \nabla \log \pi(y) \,\big] = b \sum_y \nabla \pi(y) = b\, \nabla 1 = 0$$
 
 # %% [markdown]
-# Which baseline? PPO trains a second network to predict the reward. **GRPO** (group relative policy optimization, Shao et al. 2024) asks the group: eight answers to one question, and their mean is the baseline. Divided by the group's standard deviation, it is the **advantage** of an answer:
+# Which baseline? **PPO** (proximal policy optimization, Schulman et al. 2017) trains a second network to predict the reward. **GRPO** (group relative policy optimization, Shao et al. 2024) takes the mean of a group, eight answers to one question. An answer's distance from it, in standard deviations of the group, is its **advantage**:
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r)}{\mathrm{std}(r) + \varepsilon}$$
 #
-# Where all eight are right, or all wrong, there is nothing to learn: every advantage is 0.
+# The mean includes the answer's own reward, but $r_i - \mathrm{mean}(r)$ is just 7/8 of the distance from the mean of the other seven. Where all eight are right, or all wrong, every advantage is 0.
 
 # %%
 # exercise: reward/group_advantage
@@ -156,11 +156,11 @@ for rewards in ([0.0, 0, 0, 0, 0, 0, 0, 1], [0.0, 1, 1, 1, 1, 1, 1, 1], [1.0] * 
     print(f"{sum(rewards):.0f} of 8 right:", advantages)
 
 # %% [markdown]
-# One right answer among wrong ones counts most, and so does one failure.
+# A lone right answer counts most, and so does a lone failure.
 #
 # ### Not too far
 #
-# The gradient holds for answers drawn from the model *as it is*. Drawing is slow, so one takes several steps on the same answers, and corrects by the **ratio** $\rho$ of each token's probability now to that when it was drawn. And one clips: beyond $1 \pm 0.2$ nothing more is to be gained (PPO, Schulman et al. 2017). The mean is over the $N$ tokens of all answers, so a long answer counts more than a short one:
+# The gradient holds for answers drawn from the model *as it is*. Drawing is slow, so PPO takes several steps on the same answers. It corrects by the **ratio** $\rho$ of each token's probability now to its probability when drawn, and clips the ratio: beyond $1 \pm 0.2$ there is nothing more to gain. The mean is over the $N$ tokens of all answers, so a long answer counts more than a short one:
 #
 # $$L = -\frac{1}{N} \sum_{i, t} \min\big(\rho_{it} A_i,\; \mathrm{clip}(\rho_{it},\, 0.8,\, 1.2)\, A_i\big), \qquad \rho_{it} = \frac{\pi(y_{it})}{\pi_{old}(y_{it})}$$
 
@@ -177,9 +177,9 @@ check("reward/policy_loss", policy_loss)
 policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
-# We shall take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1 and no clip is active; and yet the gradient is that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
+# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
 #
-# The last part looks harmless: which of the drawn tokens are the answer's? Rows that have ended are filled up with the end token itself, `STOP`. The function below has a fault in one line: with it no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
+# One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
 # %%
 # exercise: reward/mend_answer_tokens
@@ -193,7 +193,7 @@ answer_tokens = mine("reward/mend_answer_tokens")
 # %% [markdown]
 # ### Does the baseline help?
 #
-# All parts are there. Draw sixteen answers to one question, and take each one's gradient with respect to all that is trained, times $r - b$. Whatever $b$ is, the expected value is the same. How far do single answers lie from their mean?
+# All parts are there. Draw sixteen answers to one question, and take each one's gradient with respect to all that is trained, times $r - b$. Whatever $b$ is, the expected value is the same. How far from it are single answers?
 
 # %% tags=["hide-input"]
 [question] = [x for x in testing if x.word == "Budapest"]
@@ -215,7 +215,7 @@ good, bad = lengths[rewards > 0].sqrt().mean(), lengths[rewards == 0].sqrt().mea
 print(f"a gradient's mean length: rewarded answers {good:.1f}, the others {bad:.1f}")
 
 # %% [markdown]
-# The group's mean makes it *noisier*. The wrong answers are few, their gradients are long, and with the mean subtracted they are heard. To be right on average is not to be quiet: the quietest baseline weighs each answer by its gradient's squared length, and here is almost 0.
+# Here the group's mean makes it *noisier*. The wrong answers are few, their gradients are large, and only a reward of 0 with $b = 0$ keeps them out. An unbiased gradient can be a noisy one: the least noisy baseline is the mean reward weighted by squared gradient norms, and here is almost 0.
 #
 # ## Two minutes
 #
@@ -261,7 +261,7 @@ training.expect(claim, now >= then + 8, [then, now], model)
 # %% [markdown]
 # ### Other seeds
 #
-# Below are stored runs of sixteen steps, measured on eight answers to each tested question, beside three other ways. Two train nothing: *asked* puts "Answer in one word." behind each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* learns the rewarded answers as lesson 17 would (Zelikman et al. 2022): the same code with $A = r$.
+# Below are stored runs of sixteen steps, measured on eight answers to each tested question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* is the same code with $A = r$: it learns the rewarded answers as lesson 17 would (Zelikman et al. 2022).
 #
 # Of the kinds that nobody learns, facts and sums, 2 % of the answers were rewarded before. **What will it be after training?**
 
@@ -281,7 +281,7 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without one step: all answers end, and of facts and sums a third is rewarded. On the kinds that were practised training is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind GRPO, at the one learning rate that was tried. DPO comes below.
+# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the facts and sums is rewarded. On the practised kinds GRPO is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind it, at the one learning rate that was tried. DPO comes below.
 #
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
 
@@ -297,12 +297,12 @@ print("\n".join(answered.table({name: runs[key] for name, key in listed.items()}
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
-# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. No curve shows this fault; a check does.
+# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. No curve shows this fault; a check does. nanochat, too, leaves the end out of its loss.
 #
 # Nor does the clip show: with it and without it, four steps on each of four draws do nearly as well as sixteen draws (one seed).
 
 # %% [markdown]
-# What has been learned? Before, two answers in three named the right word, and of eight nearly always one; they went on talking. Most of the gain is the *form* that is rewarded, a short answer that ends: pay one tenth less for each token, whatever it says, and you get most of it. The rest is choice: what one answer of eight said, most say now. Nobody told it a fact. And it is learned where it was practised: new opposites and plurals, yes; facts and sums, hardly. That is as far as the **transfer** goes.
+# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight said, most say now. Nobody told the model a fact. And the **transfer** ends with the kinds that were practised: new opposites and plurals, yes; facts and sums, hardly.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -353,7 +353,7 @@ states = [rollouts.last_states(model, [(x["asked"], text) for text in x["texts"]
 print("\n".join(answered.told_apart(own, [head(x)[:, 0].tolist() for x in states])))
 
 # %% [markdown]
-# It tells pairs apart, and makes a good choice. But taking the *first that ends* is as good: here nearly every answer that ends is right, and in most of our pairs the worse one was cut off. What has the reward model learned, the word or the sign?
+# It tells pairs apart, and makes a good choice. But taking the *first that ends* is no worse: here nearly every answer that ends is right, and in most of our pairs the worse one was cut off. What has the reward model learned, the right word or the full stop?
 #
 # ### Cheat it
 #
@@ -369,9 +369,9 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
     print(f"{name:15}", liked)
 
 # %% [markdown]
-# The sign: *Paris* has almost the reward of *Oslo*, a banana far more than a right answer that goes on. Where the sign is no help, the word counts: *Oslo* is first, and the banana last.
+# The full stop: *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word: *Oslo* is first, and the banana last.
 #
-# A program can be cheated, too: asked for the plural of *sheep*, ours is content with "The plural of sheep is sheeps.", in which the right word stands. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
+# A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", because the right word is in it. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
 
 
 # %%
@@ -399,7 +399,7 @@ for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hac
     )
 
 # %% [markdown]
-# Not in ten steps: as many answers are right as after the true reward, and it does not even get more of the learned one. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward goes on rising, while the true one falls behind, and at last falls (Gao et al. 2023, **over-optimization**).
+# Not in ten steps: as many answers are right as after the true reward. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward keeps rising while the true one stalls, and at last falls: **over-optimization** (Gao et al. 2023).
 
 # %% [markdown]
 # ## Without drawing
@@ -408,7 +408,7 @@ for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hac
 #
 # $$\max_\pi \; \mathbb{E}_{y \sim \pi}\big[r(y)\big] - \beta\, \mathrm{KL}(\pi \,\|\, \pi_0)$$
 #
-# **DPO** (direct preference optimization, Rafailov et al. 2023) solves that on paper. Let $\pi^*(y) = \pi_0(y)\, e^{r(y)/\beta} / Z$, where $Z$ makes it sum to 1. Put $r = \beta \log (\pi^* / \pi_0) + \beta \log Z$ into the objective, and it is
+# **DPO** (direct preference optimization, Rafailov et al. 2023) solves that on paper. Let $\pi^*(y) = \pi_0(y)\, e^{r(y)/\beta} / Z$, where $Z$ makes it sum to 1. KL is the mean of $\log (\pi / \pi_0)$ under $\pi$. With $r = \beta \log (\pi^* / \pi_0) + \beta \log Z$ the objective is
 #
 # $$\mathbb{E}_{y \sim \pi}\Big[\beta \log \tfrac{\pi^*}{\pi_0} - \beta \log \tfrac{\pi}{\pi_0}\Big] + \beta \log Z = -\beta\, \mathrm{KL}(\pi \,\|\, \pi^*) + \beta \log Z$$
 #
@@ -467,7 +467,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # %% [markdown]
 # It works, without one draw while it learned: every right answer gains on its other, and more answers are rewarded than before. It stays behind GRPO, here and with each stored seed. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
 #
-# And the loss sees only the *difference*. Where both fall, the worse one faster, it is content, and what rises instead may be an answer that is in no pair. With larger rates that happens; it is called **likelihood displacement** (Razin et al. 2025). [An exploration](explorations/17_preferences.ipynb) asks how.
+# But the loss sees only the *difference*. It falls, too, where both answers get less likely, the worse one faster, and what rises instead may be in no pair: **likelihood displacement** (Razin et al. 2025). Here no right answer fell. In [an exploration](explorations/17_preferences.ipynb) DPO finds the best model of four answers.
 
 # %% [markdown]
 # ## What the large ones do
@@ -488,10 +488,10 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # | GRPO (Shao et al. 2024) | the same | a mean for each answer, then their mean | a penalty on $\mathrm{KL}(\pi \,\Vert\, \pi_0)$ |
 # | Dr. GRPO (Liu et al. 2025) | $r - \text{mean}$ | a sum, divided by a constant | |
 # | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
-# | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all | no ratio: one step for each draw |
+# | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all, without the end | no ratio: one step for each draw |
 #
 # Dr. GRPO removes two biases: towards long wrong answers, and towards questions that are nearly always right, or wrong.
-# TRL's `loss_type` has them all; this page's is `"bnpo"`.
+# In TRL `loss_type` sets the mean, here `"bnpo"`; `scale_rewards` sets the advantage.
 
 # %% [markdown]
 # ## Break it
@@ -502,12 +502,12 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # %% [markdown]
 # ## What to remember
 #
-# A model learns from its own answers if a program can judge them. An answer's advantage is how far its reward lies above the mean of its group, and each of its tokens becomes likelier or less likely by that: this is GRPO. It moves to the front what the model could already say, in the form that is rewarded, for the kinds that are practised. Look at what a reward pays for. Where no program can judge, learn one from preferences, or use DPO, which needs none.
+# A model learns from its own answers if a program can judge them. An answer's advantage is how far its reward lies above the mean of its group, and each of its tokens becomes likelier or less likely by that: this is GRPO. It moves to the front what the model could already say, in the form that is rewarded, for the kinds that are practised. Look at what a reward pays for. Where no program can judge, learn a reward model from preferences, or use DPO, which needs none.
 #
 # | | |
 # |:-|:-|
 # | pass@k | $1 - \binom{n-c}{k} / \binom{n}{k}$ |
-# | policy gradient | $\nabla J = \mathbb{E}[(r - b)\, \nabla \log \pi]$, any baseline $b$ |
+# | policy gradient | $\nabla J = \mathbb{E}[(r - b)\, \nabla \log \pi]$, any $b$ that does not depend on the answer |
 # | advantage | $(r - \mathrm{mean}) / (\mathrm{std} + \varepsilon)$, over the answers to one question |
 # | clipped loss | $-\mathrm{mean}\, \min(\rho A,\, \mathrm{clip}(\rho) A)$ |
 # | reward model, DPO | $-\log \sigma(r^+ - r^-)$; DPO's $r = \beta \log (\pi / \pi_0)$ |

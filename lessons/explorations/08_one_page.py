@@ -38,7 +38,7 @@ check("decoder/cross_attention", cross_attention)
 cross_attention = mine("decoder/cross_attention")
 
 # %% [markdown]
-# **Turn the six states of the source round. By how much does the result change?**
+# **Reverse the order of the six source states. By how much does the result change?**
 
 # %%
 guess = None  # a number

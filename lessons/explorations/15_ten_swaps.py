@@ -3,7 +3,7 @@
 #
 # **25 minutes · an exploration of lesson 15 · needs `shakespeare` (5.4 MB)**
 #
-# Open the description of a large model of 2026, and hardly a part of the block of 2017 is left. You have built nearly all the new parts, each in a lesson of its own. **What does each of them buy, alone and together?** Here they go into your own block, one by one.
+# In a large model of 2026, hardly a part of the block of 2017 is left. You have built nearly all the new parts, each in a lesson of its own. **What does each of them buy, alone and together?** Here they go into your own block, one by one.
 
 # %%
 import torch
@@ -33,12 +33,12 @@ needs("shakespeare")
 # | 9 | one network for all tokens | **mixture**: eight of half the width, of which a token uses two (Shazeer et al. 2017) | [experts](12_experts.ipynb) |
 # | 10 | Adam | **Muon**, for the matrices (Jordan et al. 2024) | [optimizers](10_optimizers.ipynb) |
 #
-# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`, without a gain, so no score is above 4. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, with a vector $c$ of 32 numbers between them, which a cache keeps in their place.
+# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`, without a gain, so no score is above 4. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, and a cache keeps only the vector $c$ of 32 numbers.
 
 # %% [markdown]
 # ## Your block, twice
 #
-# Both models below consist of your functions and classes, as far as you have passed them. Both read the same 400 batches of Shakespeare, by the same optimizer at the same learning rate; the second has swaps 1 to 4 and 6 to 9. (The eighth takes the fifth's place, and the tenth waits.) A token uses about 200,000 parameters in both; the second model has three times as many, of which a token leaves six of eight experts idle. Up to 90 seconds each:
+# Both models below are built from your functions and classes, as far as you have passed them. Both read the same 400 batches of Shakespeare, with the same optimizer and learning rate. The second has swaps 1 to 4 and 6 to 9: the eighth replaces the fifth, and Muon comes later. A token uses about 200,000 parameters in both. The second model has three times as many, but a token leaves six of eight experts idle. Up to 90 seconds each:
 
 # %%
 own = Components(
@@ -83,7 +83,7 @@ training.expect(claim, lost["2026"] < lost["2017"] - 0.1, came, *models.values()
 # %% [markdown]
 # ## Alone, and in company
 #
-# Each swap goes into the block of 2017 alone, trained at three learning rates; the best one, chosen by another seed, is run with three seeds. Then all of them are swapped (the latent cache in place of grouped queries), and one at a time goes back to 2017, with two seeds and the rate of the others. These runs have a schedule of their own, and a balance loss for the mixture (`make results LESSON=15`). **Which two of the ten save most when they are alone?**
+# First each swap goes into the block of 2017 alone. A fourth seed chooses one of three learning rates, and three seeds are run with it. Then all are swapped, and one at a time goes back to 2017, with two seeds and the rate of all together (without Muon, pre-norm's). These runs have their own schedule, with a warm-up, and a balance loss for the mixture (`make results LESSON=15`). **Which two of the ten save most when they are alone?**
 
 # %%
 guess = None  # two names of the table
@@ -106,16 +106,16 @@ for name in ("2017", "rotary", "together, without Muon", "rotary and Muon", "tog
 pictures.swaps(arms, left_out)
 
 # %% [markdown]
-# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. These two alone come within 0.04 nats of all together, and rotary alone is where all of them end without Muon. (A model without any positions ends at 2.36.) A third grows in company: three layers of four that see only what is near.
+# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. These two come within 0.04 nats of all together, and rotary alone does as well as all of them without Muon. A third grows in company: three layers of four that see only nearby tokens.
 
 # %% [markdown]
-# And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse; into the model that has all the others they bring a little. (For the mixture it is a matter of the rate: with post-norm it learns best at 0.003, the lowest tried, where the block of 2017 bears 0.01.) If you test an idea on an old baseline only, you may drop a good one.
+# And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse. Added to all the others, they help a little. For the mixture, as for SwiGLU, the rate matters: with post-norm both learn best at 0.003, the lowest tried, where the block of 2017 takes 0.01. If you test an idea on an old baseline only, you may drop a good one.
 
 # %% [markdown]
-# The others save something else, which the right half shows. Grouped queries halve the cache without a loss, and the latent vector quarters it: alone that costs, in company hardly anything. All together, the cache of 64 tokens shrinks from 32,768 numbers to 3,584. The price is time: the keys of all tokens are made and turned again at each step. DeepSeek-V3 keeps a small turned key beside its vector to avoid that (64 of 576 numbers). RMSNorm computes less and changes nothing else; SwiGLU, in this small model, brings nothing.
+# The others save something else, which the right half shows. Grouped queries halve the cache without a loss. The latent vector quarters it: alone that costs, in company hardly anything. With local layers, a ninth of the cache is left. The price is time: the keys of all tokens are made and turned again at each step. To avoid that, DeepSeek-V3 keeps a small turned key beside its vector. RMSNorm computes less and changes nothing else. SwiGLU brings nothing in this small model, at these rates.
 
 # %% [markdown]
-# And pre-norm? Each rate was tried with one seed, which chose among them. **At which of the learning rates 0.003, 0.01 and 0.03 does only one of the two, pre-norm or post-norm, learn?**
+# And pre-norm? Each of its rates was tried with one seed. **At which of the learning rates 0.003, 0.01 and 0.03 does only one of the two, pre-norm or post-norm, learn?**
 
 # %%
 guess = None  # a learning rate
@@ -127,7 +127,7 @@ for name, by_rate in (("post-norm", post), ("pre-norm", pre)):
 reveal(guess, [float(rate) for rate in post if (post[rate] < 3) != (pre[rate] < 3)])
 
 # %% [markdown]
-# At 0.03 post-norm ends at 3.3 nats, where counting single letters ends; so does the block of 2017 with RMSNorm or QK-norm. Pre-norm still learns, and lesson 07 shows the same for depth. It does not lower the loss: it allows rates at which the others fail.
+# At 0.03 post-norm ends at 3.3 nats, no better than counting single letters, and so does the block of 2017 with RMSNorm or QK-norm. Pre-norm still learns, and lesson 07 shows the same for depth. It hardly lowers the loss, but it allows rates at which the others fail.
 
 # %% [markdown]
 # ## What this does not show
@@ -137,7 +137,7 @@ reveal(guess, [float(rate) for rate in post if (post[rate] < 3) != (pre[rate] < 
 # ## Break it
 #
 # - Swap in `["rotary", "local and global"]` alone. Do two of the eight give most of the gain?
-# - Train the two models above at 0.03. Which of them minds?
+# - Train the two models above at 0.03. Which of them fails?
 
 # %% [markdown]
 # ## What to remember

@@ -287,7 +287,7 @@ def _kinds(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 def warm_up(kept: Mapping[str, Any]) -> None:
     """Show held-out losses of three orders by learning rate, without and with a warm-up."""
-    title = "Warm-up: post-norm and DeepNorm bear one rate more; pre-norm bears all four"
+    title = "With a warm-up post-norm and DeepNorm learn at one more rate, pre-norm at all four"
     names = ["no warm-up", "warm-up over 30 % of the steps"]
     figure, panels = plots.panels(title, names, size=(9, 3.4))
     rates, colours = kept["rates"], dict(zip(kept["losses"], (BLUE, GREEN, ORANGE), strict=True))

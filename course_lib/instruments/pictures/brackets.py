@@ -84,7 +84,7 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
 
     `heads` are (name, numbers in a key, numbers that the head keeps, shares).
     """
-    title = "Softmax tells 64 keys of 8 numbers apart; a sum needs a feature for each"
+    title = "64 pairs: 8 numbers a key are enough for softmax, 32 too few for a sum"
     label = "numbers in a key, or features"
     figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.8))
     colours = {"exact": ORANGE, "linear": BLUE}

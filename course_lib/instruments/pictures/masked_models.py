@@ -110,7 +110,7 @@ def _said(labels: Sequence[int], runs: Mapping[str, Sequence[Sequence[float]]]) 
     )
 
 
-LISTS = {"known": "wordings as in the labels", "new wordings": "wordings that no label has"}
+LISTS = {"known": "drawn as the labels were", "new wordings": "wordings that no label has"}
 
 
 def intents(figures: Mapping[str, Any], control: Mapping[str, Any], title: str) -> None:

@@ -183,7 +183,7 @@ def waste(runs: Rows, budget: float, shares: Mapping[float, float]) -> None:
 
 def memory(bill: Mapping[str, float]) -> None:
     """Show the bytes of a training step of GPT-2, part by part."""
-    title = "Without a fused kernel, more than half of GPT-2's memory is attention weights"
+    title = "Without a fused kernel, attention weights take the most memory"
     label = "gigabytes, 32 bits, 12 sequences of 1,024 tokens"
     figure, ax = plots.axes(title, label, "", size=(7, 2.4))
     colours = (plots.COLOURS[3], plots.COLOURS[2], plots.COLOURS[0], "0.6")
