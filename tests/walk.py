@@ -5,6 +5,7 @@ is from one of the course's files to another. What only an import runs is no par
 exercises that it imports are counted.
 """
 
+import argparse
 import ast
 import contextlib
 import json
@@ -153,21 +154,22 @@ WALKS: dict[str, tuple[Callable[[str], Walk], str]] = {
 }
 
 
-def main(asked: list[str]) -> None:
+def main() -> None:
     """Print the table, a process for each walk; or of one walk that is asked for, the files."""
-    if not asked:
+    parser = argparse.ArgumentParser(prog="python -m tests.walk", description=__doc__)
+    parser.add_argument("walk", nargs="?", choices=WALKS, help="print the files of this one")
+    name = parser.parse_args().walk
+    if not name:
         print(ROW.format("", "files", "lines", "moves", "parses", "exercises"))
-        for name in WALKS:
-            found = subprocess.run(
-                [sys.executable, "-m", "tests.walk", name], capture_output=True, text=True
-            )
+        for each in WALKS:
+            command = [sys.executable, "-m", "tests.walk", each]
+            found = subprocess.run(command, capture_output=True, text=True)
             *_, row = found.stdout.splitlines() or [found.stderr]
             print(row)
         return
     from course_lib.answers.source import define
     from course_lib.exercises import verdict
 
-    (name,) = asked
     walk, status = WALKS[name]
     quiet = contextlib.redirect_stdout(StringIO())
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), quiet:
@@ -180,4 +182,4 @@ def main(asked: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -35,7 +35,7 @@ def save(
         "command": command,
         "seeds": list(seeds),
         "seconds": round(seconds + max(earlier, 0.0), 1),
-        "machine": {"processor": _processor(), "cores": os.cpu_count()},
+        "machine": {"processor": processor(), "cores": os.cpu_count()},
         "versions": {
             "python": platform.python_version(),
             "torch": version("torch"),
@@ -102,7 +102,7 @@ def load(name: str) -> dict[str, Any]:
     return json.loads(path.read_text("utf8"))
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the processor's name, which Linux keeps in a file of its own."""
     if sys.platform == "linux":
         for line in Path("/proc/cpuinfo").read_text("utf8").splitlines():

@@ -55,6 +55,12 @@ def q8_0(blocks: UInt8[Tensor, "n 34"]) -> Float[Tensor, "n 32"]:
     return blocks[:, 2:].view(torch.int8) * _halves(blocks[:, :2])
 
 
+def row_steps(rows: Float[Tensor, "... d"]) -> Float[Tensor, "... 1"]:
+    """Return a 127th of the largest number of each row: the step of its numbers of eight bits."""
+    # a row of zeros needs a step that can be divided by
+    return rows.abs().amax(dim=-1, keepdim=True).clamp(min=1e-30) / 127
+
+
 class EightBits:
     """Compute `F.linear` with whole numbers of eight bits: y = s_x (q_1 + q_2 / 254) Q^T s + b.
 
@@ -77,8 +83,7 @@ class EightBits:
         if not len(self._numbers):
             self._step = weight.abs().max() / 127
             self._numbers = (weight / self._step).round().to(torch.int8)
-        # a row of zeros needs a step that can be divided by
-        steps = x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-30) / 127
+        steps = row_steps(x)
         exact = x / steps
         digits = torch.stack([exact, 254 * (exact - exact.round())]).round().to(torch.int8)
         # both digits at once, so that the matrix is read once

@@ -111,12 +111,19 @@ def summed_up(taken: dict[str, list[float]]) -> dict[str, dict]:
 
 
 def table(figures: dict) -> str:
-    """Return a table: milliseconds of the processor, and how many times PyTorch's."""
-    lines = ["| a block, forward and backward | milliseconds | times PyTorch's |", "|:-|-:|-:|"]
-    times = figures["times PyTorch's"]
-    for name, milliseconds in figures["milliseconds"].items():
-        lines.append(f"| {name} | {milliseconds} | {in_turn.shown(times[name])} |")
-    return "\n".join(lines)
+    """Return a table: of each processor milliseconds, and how many times PyTorch's."""
+    return in_turn.table(
+        "a block, forward and backward",
+        {
+            processor: {
+                "ms": {name: f"{x}" for name, x in own["milliseconds"].items()},
+                "times PyTorch's": {
+                    name: in_turn.shown(x) for name, x in own["times PyTorch's"].items()
+                },
+            }
+            for processor, own in figures.items()
+        },
+    )
 
 
 def main() -> None:
@@ -126,9 +133,9 @@ def main() -> None:
     programs = steps()
     in_turn.seconds(programs, 2)  # the first steps load what later ones find
     figures = summed_up(in_turn.seconds(programs, ROUNDS))
-    print(table(figures))
     taken = time.perf_counter() - start
-    results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
+    in_turn.keep(NAME, figures, command=COMMAND, seconds=taken)
+    print(table(results.load(NAME)["figures"]))
 
 
 if __name__ == "__main__":

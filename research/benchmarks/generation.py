@@ -27,6 +27,7 @@ from course_lib.data import store
 from course_lib.instruments import results
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
+from course_lib.pretrained.quantised import row_steps
 from course_lib.self_attention import Rule
 from research.benchmarks import environments, in_turn
 
@@ -41,6 +42,7 @@ LLAMA = {  # and the kind of its matrices, with their bits a weight
     "llama.cpp, 8 bits": (gguf.GGMLQuantizationType.Q8_0, 8.5),
     "llama.cpp, 4 bits": (gguf.GGMLQuantizationType.Q4_1, 5),
 }
+PRODUCTS = "a vector times each float32 matrix, and no more"
 READING = "all float32 weights, read and added up"
 BITS = {EIGHT: 8} | {name: bits for name, (_, bits) in LLAMA.items()}  # others: 32
 
@@ -185,7 +187,7 @@ class RowsOfEightBits(nn.Module):
 
     @staticmethod
     def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
-        steps = rows.abs().amax(dim=-1, keepdim=True).clamp(min=1e-30) / 127
+        steps = row_steps(rows)
         return steps, (rows / steps).round().to(torch.int8)
 
 
@@ -208,6 +210,12 @@ def matrices(model: smollm2.SmolLM2) -> list[Tensor]:
 def reading(model: smollm2.SmolLM2) -> Writer:
     """Read all matrices once a token, and write nothing."""
     return lambda: [len([x.sum() for x in matrices(model)]) for _ in range(TOKENS)]
+
+
+def products(model: smollm2.SmolLM2) -> Writer:
+    """Multiply a vector by each matrix once a token, by torch's own product, and write nothing."""
+    pairs = [(torch.ones(1, x.shape[1]), x) for x in matrices(model)]
+    return lambda: [len([F.linear(*pair) for pair in pairs]) for _ in range(TOKENS)]
 
 
 def llama_file(path: Path, kind: gguf.GGMLQuantizationType) -> None:
@@ -262,14 +270,17 @@ def benchmark(writers: dict[str, Writer]) -> dict:
 
 
 def table(figures: dict) -> str:
-    """Return a table: tokens a second of the processor, all rounds, and the share of the limit."""
-    head = "| SmolLM2, on one thread | tokens a second | rounds | of the limit |"
-    lines = [head, "|:-|-:|:-|-:|"]
-    for name, rounds in figures["rounds"].items():
-        shown = ", ".join(f"{x:.1f}" for x in rounds)
-        share = f"{100 * figures['of the limit'][name]:.0f} %"
-        lines.append(f"| {name} | {statistics.median(rounds):.1f} | {shown} | {share} |")
-    return "\n".join(lines)
+    """Return a table: of each processor tokens a second, and the share of the limit."""
+    columns = {}
+    for processor, own in figures.items():
+        columns[processor] = {
+            "tokens a second": {
+                name: f"{statistics.median(x):.1f} ({min(x):.1f} to {max(x):.1f})"
+                for name, x in own["rounds"].items()
+            },
+            "of the limit": {name: f"{100 * x:.0f} %" for name, x in own["of the limit"].items()},
+        }
+    return in_turn.table("SmolLM2, on one thread", columns)
 
 
 def main() -> None:
@@ -299,11 +310,11 @@ def main() -> None:
         for name in [*writers][3:]:
             pairs = enumerate(zip(writers[name](), exact, strict=False))
             same[name] = next((i for i, (a, b) in pairs if a != b), TOKENS)
-        figures = benchmark(writers | {READING: reading(model)})
+        figures = benchmark(writers | {PRODUCTS: products(model), READING: reading(model)})
     figures |= {"packages": versions, "load": load, "tokens": TOKENS, "same tokens first": same}
-    print(table(figures), same, sep="\n")
     taken = time.perf_counter() - start
-    results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
+    in_turn.keep(NAME, figures, command=COMMAND, seconds=taken)
+    print(table(results.load(NAME)["figures"]), same, sep="\n")
 
 
 if __name__ == "__main__":

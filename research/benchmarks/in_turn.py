@@ -1,11 +1,19 @@
-"""Programs that take turns, so that a machine that slows down slows all of them."""
+"""Programs that take turns, so that a machine that slows down slows all of them.
 
+Who is ahead depends on the processor, whose kernels a program has or has not: figures are kept by
+processor, and a run replaces those of its own.
+"""
+
+import contextlib
+import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tqdm import tqdm
+
+from course_lib.instruments import results
 
 
 def seconds(programs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
@@ -30,3 +38,25 @@ def shown(quartiles_of_one: list[float]) -> str:
     """Return the median, and the middle half of the rounds."""
     low, middle, high = quartiles_of_one
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def keep(name: str, figures: dict[str, Any], *, command: str, seconds: float) -> None:
+    """Keep the figures in research/results/NAME.json, beside those of other processors."""
+    kept = {}
+    with contextlib.suppress(FileNotFoundError):
+        kept = results.load(name)["figures"]
+    own = re.sub(r"\(R\)| Processor", "", results.processor())
+    results.save(name, kept | {own: figures}, command=command, seeds=[0], seconds=seconds)
+
+
+def table(head: str, columns: Mapping[str, Mapping[str, Mapping[str, str]]]) -> str:
+    """Return a table: a row a program, and of each processor the columns that it has.
+
+    `columns` are, by processor and by heading, the cells of the programs.
+    """
+    titles = [f"{x}, {processor}" for processor, own in columns.items() for x in own]
+    cells = [x for own in columns.values() for x in own.values()]
+    rows = dict.fromkeys(name for x in cells for name in x)
+    lines = [f"| {head} | {' | '.join(titles)} |", "|:-|" + "-:|" * len(titles)]
+    lines += [f"| {row} | {' | '.join(x.get(row, '–') for x in cells)} |" for row in rows]
+    return "\n".join(lines)

@@ -104,18 +104,16 @@ def writers(folder: Path) -> dict[str, Translate]:
 
 
 def table(figures: dict) -> str:
-    """Return a table: milliseconds of the processor a token, and how many times the engine's."""
-    lengths = [f"{x['tokens']:.0f} tokens" for x in figures.values()]
-    lines = [
-        f"| milliseconds a token | {' | '.join(lengths)} | times the engine's |",
-        "|:-|" + "-:|" * (len(lengths) + 1),
-    ]
-    times = in_turn.quartiles(figures["long"]["milliseconds"], THEIRS)
-    for name in times:
-        medians = (statistics.median(x["milliseconds"][name]) for x in figures.values())
-        cells = " | ".join(f"{x:.1f}" for x in medians)
-        lines.append(f"| {name} | {cells} | {in_turn.shown(times[name])} |")
-    return "\n".join(lines)
+    """Return a table: of each processor milliseconds a token, and how many times the engine's."""
+    columns = {}
+    for processor, own in figures.items():
+        rounds = own["long"]["milliseconds"]
+        times = in_turn.quartiles(rounds, THEIRS)
+        columns[processor] = {
+            "ms": {name: f"{statistics.median(x):.1f}" for name, x in rounds.items()},
+            "times the engine's": {name: in_turn.shown(x) for name, x in times.items()},
+        }
+    return in_turn.table("a token of 45", columns)
 
 
 def main() -> None:
@@ -143,9 +141,9 @@ def main() -> None:
                     n: [1000 * x / tokens for x in rounds] for n, rounds in taken.items()
                 },
             }
-    print(table(figures))
     taken = time.perf_counter() - start
-    results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
+    in_turn.keep(NAME, figures, command=COMMAND, seconds=taken)
+    print(table(results.load(NAME)["figures"]))
 
 
 if __name__ == "__main__":
