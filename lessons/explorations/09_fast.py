@@ -186,29 +186,43 @@ from statistics import median
 
 from course_lib.instruments.pictures import writing
 
-kept = results.load("translation_speed")["figures"]["long"]["milliseconds"]
-again, once, fused, eight, engine, products = (median(rounds) for rounds in kept.values())
+kept = results.load("translation_speed")["figures"]
+again, once, fused, eight, engine, products = (
+    median(rounds) for rounds in kept["Intel Xeon"]["long"]["milliseconds"].values()
+)
 reveal(guess, round(once / engine, 1))
 assert 10 < again / engine < 15
 
 # %% [markdown]
-# There is less to keep than for SmolLM2. The recurrence in the place of self-attention carries **one vector a block**, however long the translation is; the keys and values of cross-attention belong to the source, so they are computed for the first token alone; and only the last token needs scores of 32,000 words.
+# There is less to keep than for SmolLM2. The recurrence in the place of self-attention carries **one vector a block**, however long the translation is; the keys and values of cross-attention belong to the source, so they are computed for the first token alone; and only the last token needs scores of 32,000 words. We measured each step on processors of two makers:
 
 # %%
-writing.ladder(
-    {
-        "read again for each token": again,
-        "each token read once": once,
-        "fused softmax and norm": fused,
-        "its matrix products alone": products,
-        "fused, the words in 8 bits": eight,
-        "the engine, 8 bits": engine,
-    },
-    "A translator on one thread",
-)
+steps = {
+    "each token reads the whole translation again": "read again for each token",
+    "the course's `translate`: each token is read once": "each token read once",
+    "the same, with fused parts by keyword": "fused softmax and norm",
+    "the matrix products of these steps alone": "its matrix products alone",
+    "the same, its words in 8 bits by keyword": "fused, the words in 8 bits",
+    "the package's own engine, 8 bits": "the engine, 8 bits",
+}
+ladders = {
+    processor: {step: median(x["long"]["milliseconds"][name]) for name, step in steps.items()}
+    for processor, x in kept.items()
+}
+writing.ladder(ladders, "A translator on one thread")
 
 # %% [markdown]
-# The fourth bar is a limit: a token meets 10 million weights of the decoder, 41 MB in float32, and multiplying by them alone takes that long. Whatever we save elsewhere, this is left, unless the weights get smaller. Four fifths of them are the vectors of the 32,000 words.
+# The fourth bar is a limit: a token meets 10 million weights of the decoder, 41 MB in float32, and multiplying by them alone takes that long. Whatever we save elsewhere, this is left, unless the weights get smaller, or the products faster. How near do torch's products come to the time in which memory can be read? With SmolLM2's matrices:
+
+# %%
+writers = results.load("generation_speed")["figures"]["AMD EPYC"]["of the limit"]
+for name in ("llama.cpp, float32", "a vector times each float32 matrix, and no more"):
+    print(f"{name} on the AMD: {writers[name]:.0%} of the speed of reading")
+
+# %% [markdown]
+# torch multiplies with a library of Intel's, and on the AMD it leaves half of the memory's speed unused. A race has a winner for each machine, so run it on yours.
+#
+# Four fifths of the translator's weights are the vectors of its 32,000 words.
 
 # %% [markdown]
 # In the file they have 8 bits: a matrix is a step $s$ times whole numbers $Q$ from −127 to 127. **Can we multiply by these, and write the same text?** Then the state has to become whole numbers too. One digit of 8 bits is too coarse for it; two are enough:
@@ -224,11 +238,11 @@ weight = 0.01 * torch.randint(-127, 128, (6, 256), generator=torch.Generator().m
 x, bias = torch.linspace(-1, 1, 256)[None], torch.zeros(6)
 one_digit = (x * 127).round() / 127 @ weight.T
 error = [(y - x @ weight.T).abs().max().item() for y in (one_digit, EightBits()(x, weight, bias))]
-print(f"largest error: {error[0]:.3f} by one digit, {error[1]:.5f} by two")
+print(f"largest error: {error[0]:.2f} by one digit, {error[1]:.4f} by two")
 assert error[1] < error[0] / 100
 
 # %% [markdown]
-# Bytes are the smaller part of what is left between the last two bars: a fifth of our weights are still in float32, which costs half a millisecond at the speed of the fourth bar. Besides, a step of ours is more than a hundred operations of torch, started one by one from Python; what they cost is not measured. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All write the same text, but for the fourth, which writes none.)
+# Bytes are the smaller part of what is left between the last two bars: a fifth of our weights are still in float32, which costs a fifth of the fourth bar. Besides, a step of ours is more than a hundred operations of torch, started one by one from Python; what they cost is not measured. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All write the same text, but for the fourth, which writes none.)
 
 # %%
 needs()

@@ -6,8 +6,9 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.data import store
+from course_lib.instruments import results
 from course_lib.pretrained import smollm2
-from research.benchmarks.generation import RowsOfEightBits, llama_file
+from research.benchmarks.generation import FUSED, PRODUCTS, RowsOfEightBits, llama_file
 
 
 def test_each_row_of_eight_bits_multiplies_by_steps_of_its_own():
@@ -32,3 +33,13 @@ def test_llama_cpps_file_in_float32_has_the_weights_that_we_compute_with(tmp_pat
         ("blk.29.ffn_down", "blocks.29.feed_forward.sublayer.w_2"),
     ):
         assert torch.equal(torch.tensor(twin[f"{theirs}.weight"].data), ours[f"{name}.weight"])
+
+
+def test_where_torchs_product_is_slow_every_writer_built_on_it_is():
+    kept = results.load("generation_speed")["figures"]
+    intel, amd = (kept[x]["of the limit"] for x in ("Intel Xeon", "AMD EPYC"))
+    theirs = "llama.cpp, float32"
+    assert min(intel[FUSED], intel[theirs], amd[theirs]) > 0.8
+    assert amd[FUSED] < amd[PRODUCTS] < 0.55
+    written = kept["AMD EPYC"]["rounds"]
+    assert 2.6 < sorted(written[theirs])[2] / sorted(written[FUSED])[2] < 3
