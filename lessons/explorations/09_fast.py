@@ -209,7 +209,7 @@ ladders = {
     processor: {step: median(x["long"]["milliseconds"][name]) for name, step in steps.items()}
     for processor, x in kept.items()
 }
-writing.ladder(ladders, "A translator on one thread")
+writing.ladder(ladders, "On one thread: the engine stays three to five times as fast")
 
 # %% [markdown]
 # The fourth bar is a limit: a token meets 10 million weights of the decoder, 41 MB in float32, and multiplying by them alone takes that long. Whatever we save elsewhere, this is left, unless the weights get smaller, or the products faster. How near do torch's products come to the time in which memory can be read? With SmolLM2's matrices:
