@@ -12,6 +12,8 @@ RUN .venv/bin/python install.py -c constraints.txt -e ".[instructor]" jupyterhub
 RUN .venv/bin/course fetch && .venv/bin/python -c "from course_lib.pretrained import minilm, smollm2; minilm.load(), smollm2.load()"
 USER learner
 ENV PATH=/srv/transformer-course/.venv/bin:$PATH COURSE_WORKSPACE=/home/learner/transformer-course
+# a hub starts its own Lab: a closed tab ends its kernel there, too
+ENV JUPYTER_CONFIG_PATH=/srv/transformer-course/course_lib/command_line/lab
 WORKDIR /home/learner
 EXPOSE 8888
 CMD ["course", "learn", "--no-browser", "--ip=0.0.0.0", "--port=8888"]

@@ -11,11 +11,11 @@ COURSES: dict[int, tuple[str, str]] = {
     ),
     10: (
         "All lessons, most weeks with two.",
-        "00 01 | 02 03 | 04 | 05 06 | 07 08 | 09 10 | 11 12 | 13 14 | 15 16 | 17",
+        "00 01 | 02 03 | 04 | 05 06 | 07 08 | 09 10 | 11 12 | 13 14 | 15 16 | 17 18",
     ),
     14: (
         "All lessons, most of them with a week to themselves, and time for explorations.",
-        "00 01 | 02 | 03 | 04 | 05 | 06 | 07 | 08 | 09 | 10 | 11 12 | 13 14 | 15 16 | 17",
+        "00 01 | 02 | 03 | 04 | 05 | 06 | 07 | 08 | 09 | 10 | 11 12 | 13 14 | 15 16 | 17 18",
     ),
 }
 

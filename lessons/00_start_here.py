@@ -157,7 +157,7 @@ reveal(guess, n * n * 4 / 1e9)
 # **Go on with your own.** `mine` returns your function once it has passed, in this lesson and in all later ones; before that it returns the library's, and says so. This is how your parts get into the real models.
 
 # %% [markdown]
-# Some sections fetch data when you reach them. Without a network such a section is skipped, and a sentence says which command fetches the data. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.
+# Some sections fetch data when you reach them. Without a network such a section is skipped, and a sentence says which command fetches the data. Cells that only draw or import are folded: click on them to read them. A cell that trains shows how much time is left. Interrupt it, and its model is kept. Beside the lessons there are **explorations**: one question each, in any order, never needed.
 
 # %% [markdown]
 # In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. Updating the course replaces only the notebooks that you have not changed.

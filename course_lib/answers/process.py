@@ -166,9 +166,9 @@ class ChildProcess(RemoteAnswer):
             while not expired and not replied.wait(0.05):
                 took, used = time.monotonic() - clock, self._computed() - computed
                 if used > seconds:
-                    expired.append(seconds)
+                    expired.append(f"no answer after {seconds:g} seconds of computing")
                 elif took > SLEEPS * seconds and used < IDLE * took:
-                    expired.append(SLEEPS * seconds)
+                    expired.append(f"no answer within {SLEEPS * seconds:g} seconds")
             if expired:
                 self._process.kill()
 
@@ -179,7 +179,7 @@ class ChildProcess(RemoteAnswer):
             return messages.receive(cast(BinaryIO, self._process.stdout), KINDS)
         except (EOFError, OSError):
             if expired:
-                raise TimeoutError(f"no answer within {expired[0]:g} seconds") from None
+                raise TimeoutError(expired[0]) from None
             raise
         finally:
             replied.set()

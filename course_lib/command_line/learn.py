@@ -150,7 +150,7 @@ def become(command: list[str]) -> int:
     # times as long, and on idle ones they save a tenth
     environment = {
         "OMP_WAIT_POLICY": "passive",
-        "PYTHONSTARTUP": str(PAGE / "kernel.py"),
+        "PYTHONSTARTUP": str(jupyter_kernel.STARTUP),
         **os.environ,
         "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),
         # so that Lab's own terminal finds `course`

@@ -255,7 +255,7 @@ def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
     # -P: no file of the learner's folder may stand in for a module of pip's
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--require-hashes"]
     command += ["--no-cache-dir", "--no-input", "--progress-bar", "off"]
-    command += ["--retries", "1"]  # without a network, more would only take long
+    command += ["--retries", "1", "--timeout", "5"]  # without a network, more would only take long
     command += ["--requirement", str(requirements), "--dest", str(partial / "whole")]
     command += item.options
     before, said = bar.n, None

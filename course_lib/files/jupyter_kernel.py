@@ -1,24 +1,30 @@
 """The kernel of the course's own name, which finds this Python from any front end.
 
 VS Code, PyCharm, a hub and another Lab list the kernels of their user. The notebooks that are
-handed out name this one, so that none of these chooses a Python without the course.
+handed out name this one, so that none of these chooses a Python without the course, and a kernel of
+it explains the page's own names wherever it is started.
 """
 
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from course_lib.files.paths import PACKAGE
+
 if TYPE_CHECKING:
     from jupyter_client.kernelspec import KernelSpec
 
 NAME, SHOWN = "transformer-course", "Transformer course"
+# what a kernel runs first
+STARTUP = PACKAGE / "command_line" / "lab" / "kernel.py"
 
 
 def register() -> None:
     """Make this Python the kernel of the course, for this user. Raises OSError."""
     from ipykernel.kernelspec import install
 
-    install(user=True, kernel_name=NAME, display_name=SHOWN)
+    first = {"PYTHONSTARTUP": str(STARTUP)}
+    install(user=True, kernel_name=NAME, display_name=SHOWN, env=first)
 
 
 def named() -> "tuple[str, KernelSpec]":

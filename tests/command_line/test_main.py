@@ -260,7 +260,7 @@ def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
     for sentence in (
-        "No answer within 4 seconds: does a loop",
+        "No answer after 4 seconds of computing: does a loop",
         "SystemExit: 0",
         "Crash: the process ended, with exit status 0",
         "TooLarge: its result is over 16 MiB",

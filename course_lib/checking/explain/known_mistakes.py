@@ -120,7 +120,8 @@ def _same_rows(ours: AnswerRun, theirs: AnswerRun) -> bool:
     """Return True if two answers gave the same results but for such rows, one whole and wrong."""
     wrong = False
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
-        if x.held and not y.held:
+        raised = [reply.error and reply.error.type for reply in (x.reply, y.reply)]
+        if (x.held and not y.held) or raised[0] != raised[1]:
             return False
         alike = same_reply(x.reply, y.reply, ours.exercise)
         wrong = wrong or (alike and not x.held and is_whole(x.reply))

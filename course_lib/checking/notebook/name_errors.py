@@ -15,6 +15,7 @@ from course_lib.answers.source import names_bound
 from course_lib.files import ipynb
 
 NOTEBOOK = "JPY_SESSION_NAME"  # of the environment: Jupyter's server names the notebook there
+VS_CODES = "__vsc_ipynb_file__"  # of the kernel's names: VS Code names it there
 SENTENCE = (
     "`{}` comes from a cell of this page that has not run, or not to its end: choose Run > Run All "
     "Above Selected Cell, then run this one again."
@@ -33,7 +34,8 @@ def _shown(
     shell: Any, kind: type, error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
     own = bound(shell.history_manager.input_hist_raw[-1])
-    if error.name in names(os.environ.get(NOTEBOOK)) - own:
+    notebook = os.environ.get(NOTEBOOK) or shell.user_ns.get(VS_CODES)
+    if error.name in names(notebook) - own:
         sentence = SENTENCE.format(error.name)
         error._render_traceback_ = lambda *_: [sentence]  # pyright: ignore[reportAttributeAccessIssue]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

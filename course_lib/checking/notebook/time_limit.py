@@ -118,7 +118,7 @@ class InTime(InProcess):
                 idle = spent - computed < IDLE * (clock - before)
                 waited = waited + clock - before if idle else 0.0
                 if spent - self._since > self._left:
-                    self._over = f"no answer within {self._seconds:g} seconds"
+                    self._over = f"no answer after {self._seconds:g} seconds of computing"
                 elif waited > WAITS:
                     self._over = f"nothing was computed for {WAITS:g} seconds"
                 if self._over:

@@ -1,4 +1,4 @@
-"""What a kernel runs first in JupyterLab of `course learn`, by PYTHONSTARTUP."""
+"""What a kernel of the course runs first, by PYTHONSTARTUP."""
 
 try:
     from course_lib.checking.notebook.name_errors import explain as _explain

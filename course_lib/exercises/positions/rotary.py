@@ -45,6 +45,7 @@ def cases(draw: Draw):
     yield "one word", (draw.normal(1, 10), torch.tensor([3]))
     yield "a batch of sentences", (draw.normal(3, 5, 4), torch.arange(5))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 6), torch.arange(5))
+    yield "positions between two tokens", (draw.normal(3, 4), torch.tensor([0.5, 1.25, 2.0]))
     yield "as many words as each has numbers", (draw.normal(4, 4), torch.arange(4))
 
 

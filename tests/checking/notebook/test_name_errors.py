@@ -8,7 +8,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from course_lib.checking.notebook import name_errors
-from course_lib.command_line import learn
+from course_lib.files import jupyter_kernel
 
 
 @pytest.fixture
@@ -18,9 +18,10 @@ def page(tmp_path, save_notebook):
     return path
 
 
-def test_a_name_of_the_page_is_one_sentence_and_any_other_pythons_own(page):
-    startup = str(learn.PAGE / "kernel.py")
-    environment = os.environ | {"PYTHONSTARTUP": startup, name_errors.NOTEBOOK: str(page)}
+@pytest.mark.parametrize("by", ["Jupyter", "VS Code"])
+def test_a_name_of_the_page_is_one_sentence_and_any_other_pythons_own(page, by):
+    environment = os.environ | {"PYTHONSTARTUP": str(jupyter_kernel.STARTUP)}
+    environment |= {name_errors.NOTEBOOK: str(page) if by == "Jupyter" else ""}
     manager, client = start_new_kernel(env=environment)
 
     def said(code):
@@ -30,6 +31,8 @@ def test_a_name_of_the_page_is_one_sentence_and_any_other_pythons_own(page):
         return content.get("traceback")
 
     try:
+        if by == "VS Code":
+            said(f"{name_errors.VS_CODES} = {str(page)!r}")
         assert said("look.load()") == [name_errors.SENTENCE.format("look")]
         assert said("1 + f") == [name_errors.SENTENCE.format("f")]
         for other in ("local", "print(look)\nlook = 1", "1 / 0"):
@@ -42,6 +45,6 @@ def test_a_name_of_the_page_is_one_sentence_and_any_other_pythons_own(page):
 
 def test_a_kernel_begins_with_it_and_python_in_a_terminal_does_not_mind():
     done = subprocess.run(
-        [sys.executable, str(learn.PAGE / "kernel.py")], capture_output=True, text=True, check=True
+        [sys.executable, str(jupyter_kernel.STARTUP)], capture_output=True, text=True, check=True
     )
     assert done.stdout + done.stderr == ""
