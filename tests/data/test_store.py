@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import hashlib
 import io
+import os
 import re
 import shutil
 import tarfile
@@ -131,6 +132,24 @@ def test_what_fails_stops_no_other_and_the_next_fetch_brings_only_the_rest(shelf
 
     monkeypatch.setattr(store, "ITEMS", {"lexicon": lexicon, "forged": make_wheel(shelf, "forged")})
     assert store.fetch() == store.ITEMS["forged"].size
+
+
+def test_without_a_network_one_sentence_names_all_and_the_first_item_alone_is_tried(
+    shelf, monkeypatch
+):
+    tried, run_pip = [], store._run_pip
+    monkeypatch.setattr(store, "_run_pip", lambda item, *x: tried.append(item) or run_pip(item, *x))
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")  # nobody listens there
+    for item in store.ITEMS.values():
+        monkeypatch.setitem(store.ITEMS, item.name, dataclasses.replace(item, options=()))
+    with pytest.raises(store.FetchError) as failure:
+        store.fetch()
+    (said,) = str(failure.value).splitlines()
+    assert said.startswith("lexicon, tale: ")
+    assert len(tried) == 1
 
 
 def test_an_interrupted_fetch_leaves_nothing_that_counts_as_fetched(shelf, monkeypatch):
