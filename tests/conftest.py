@@ -85,10 +85,12 @@ def private_package(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: private\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[course_lib.exercises]\nextra = private_exercises\n")
     monkeypatch.syspath_prepend(tmp_path)
-    catalogue._modules.cache_clear()
+    kept = (catalogue._modules, catalogue.outlines)
+    for cache in kept:
+        cache.cache_clear()
     yield package
-    catalogue._modules.cache_clear()
-    catalogue.load.cache_clear()
+    for cache in (*kept, catalogue.load):
+        cache.cache_clear()
     for name in [x for x in sys.modules if x.partition(".")[0] == package.name]:
         del sys.modules[name]
 

@@ -168,7 +168,7 @@ class ChildProcess(RemoteAnswer):
                 if used > seconds:
                     expired.append(f"no answer after {seconds:g} seconds of computing")
                 elif took > SLEEPS * seconds and used < IDLE * took:
-                    expired.append(f"no answer within {SLEEPS * seconds:g} seconds")
+                    expired.append(f"nothing was computed for {SLEEPS * seconds:g} seconds")
             if expired:
                 self._process.kill()
 

@@ -60,6 +60,12 @@ class Source(str):
             }
         return read
 
+    def returns(self, name: str) -> bool:
+        """Tell whether a `return` gives what this name stands for, or a call of it."""
+        given = (x.value for x in ast.walk(self.tree) if isinstance(x, ast.Return))
+        called = (getattr(x, "func", x) for x in given)
+        return any(isinstance(x, ast.Name) and x.id == name for x in called)
+
     def function(self, method: str | None) -> ast.FunctionDef:
         """Find the function that it defines, or the method of its class. Raises LookupError."""
         return function_in(self.tree, method)

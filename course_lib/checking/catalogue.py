@@ -29,10 +29,17 @@ class UnknownExercise(LookupError):
         return [str(self)]
 
 
-def ids() -> list[str]:
-    """List the ids of all exercises in the order of the lessons and of their cells."""
+@cache
+def outlines() -> tuple[Outline, ...]:
+    """List what there is to know of all exercises, in the order of the lessons and their cells."""
     place = {exercise_id: number for number, exercise_id in enumerate(_listed())}
-    return sorted(_modules(), key=lambda x: (outline(x).lesson, place.get(x, len(place)), x))
+    every = map(outline, _modules())
+    return tuple(sorted(every, key=lambda x: (x.lesson, place.get(x.id, len(place)), x.id)))
+
+
+def ids() -> list[str]:
+    """List the ids of all exercises, in this order."""
+    return [x.id for x in outlines()]
 
 
 def outline(exercise_id: str) -> Outline:

@@ -15,11 +15,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print a row for each exercise."""
-    from course_lib.checking.catalogue import ids, outline
+    from course_lib.checking.catalogue import outlines
     from course_lib.files.course_map import is_exploration
 
     rows = []
-    for x in map(outline, ids()):
+    for x in outlines():
         beside = " · exploration" if is_exploration(x.lesson) else ""
         rows.append((x.id, x.lesson, x.title, f"{x.effort}{beside}", x.points))
     show(("exercise", "lesson", "title", "effort", "points"), rows)

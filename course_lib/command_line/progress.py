@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the exercises of each page, by name where it is begun or next, and a bar."""
-    from course_lib.checking.catalogue import ids, outline
+    from course_lib.checking.catalogue import outlines
     from course_lib.files.course_map import pages
 
     if options.load:
@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
     if options.save:
         workspace.pack(options.save)
         print(f"Written to {options.save}; `course progress --load` takes it over elsewhere.\n")
-    every = [outline(exercise_id) for exercise_id in ids()]
+    every = outlines()
     records = {x.id: workspace.record(x.id) for x in every}
     left = [x for x in every if not records[x.id].passed]
     ahead = next((x for x in left if x.needed), left[0] if left else None)

@@ -11,6 +11,7 @@ import csv
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from course_lib.files.ipynb import EXPLORATIONS
@@ -189,7 +190,12 @@ def exercises() -> list[Outline]:
 
 def printed_solution(exercise_id: str) -> str | None:
     """Return what `solution` prints of one of the course's own exercises, None for another."""
-    return json.loads(SOLUTIONS.read_text("utf8")).get(exercise_id)
+    return _solutions().get(exercise_id)
+
+
+@cache
+def _solutions() -> dict[str, str]:
+    return json.loads(SOLUTIONS.read_text("utf8"))
 
 
 def topics() -> list[Topic]:

@@ -81,7 +81,10 @@ def test_an_answer_that_fails_is_named_and_leaves_the_next_one_alone(child, sour
     ("body", "said"),
     [
         ("while True: pass", "No answer after 1 seconds of computing"),
-        ("import time; time.sleep(60)", "No answer within 6 seconds"),
+        (
+            "import time; time.sleep(60)",
+            "Nothing was computed for 6 seconds: what",
+        ),
         ("input()", "This calls `input`"),
     ],
 )

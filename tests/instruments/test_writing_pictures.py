@@ -8,6 +8,4 @@ def test_each_bar_is_told_with_its_milliseconds(monkeypatch):
     said = []
     monkeypatch.setattr(plots, "show", lambda figure, alt: said.append(alt))
     writing.ladder({"one": {"again": 10.04, "once": 3.5}, "another": {"again": 20.0}}, "a title")
-    assert said == [
-        "Bars, milliseconds a token. one: again 10.0, once 3.5. another: again 20.0."
-    ]
+    assert said == ["Bars, milliseconds a token. one: again 10.0, once 3.5. another: again 20.0."]

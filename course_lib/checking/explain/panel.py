@@ -13,14 +13,15 @@ from markupsafe import Markup
 from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
-from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.difference import Pair, example, kind
 from course_lib.checking.notebook.progress import standing
+from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.run.trial import same
 from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
 from course_lib.checking.verdict import Failure, Verdict
+from course_lib.files.course_map import printed_solution
 from course_lib.files.templates import templates
 from course_lib.files.workspace import Workspace
 
@@ -84,7 +85,7 @@ def html(verdict: Verdict, in_notebook: bool = True) -> str:
         message=verdict.message,
         stays=stays(verdict) if in_notebook else None,
         sections=_sections(verdict),
-        solution=source_of(load(verdict.exercise).reference) if solved else "",
+        solution=_solution(verdict.exercise) if solved else "",
         # the solution is there already, folded
         next_steps=_next_steps(verdict)[solved:] if in_notebook else (),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
@@ -116,6 +117,11 @@ def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
         return None
     outcome, inputs = _outcome(verdict.exercise, failure), _inputs(verdict.exercise, failure)
     return _case_heading(failure), [*outcome, *inputs]
+
+
+def _solution(exercise_id: str) -> str:
+    """Return what `solution` prints: the reference, behind its helpers."""
+    return printed_solution(exercise_id) or solution_text(load(exercise_id))
 
 
 @cache

@@ -18,7 +18,7 @@ from course_lib.answers.answer import Answer
 from course_lib.answers.source import Source, define_on
 from course_lib.answers.source_names import names_in
 from course_lib.checking import ready_made
-from course_lib.checking.catalogue import ids, load, module, outline
+from course_lib.checking.catalogue import ids, load, module, outlines
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import of_lesson, standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
@@ -285,7 +285,7 @@ def _exercises(notebook: dict, cells: list[Cell]) -> list[Outline]:
     An older notebook may hold some that have moved from its lesson to an exploration, or back.
     """
     marked, page = {cell.exercise for cell in cells}, ipynb.lesson(notebook) or ""
-    every = [outline(x) for x in ids()]
+    every = outlines()
     own = [x for x in every if x.id in marked]
     moved = [x for x in own if lesson_of(x.lesson) == lesson_of(page)]
     found = [x for x in every if x.lesson == page or x in moved] or own

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from course_lib.checking.catalogue import ids, outline
+from course_lib.checking.catalogue import outlines
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook.answer_cells import Attempt, attempts_in, read_cell
 from course_lib.files.course_map import Outline
@@ -101,7 +101,7 @@ def attempt(exercise: Exercise) -> Attempt | None:
     It stands on the library's version of what has not passed of its page.
     """
     texts = said()
-    page = [x for x in map(outline, ids()) if x.lesson == exercise.lesson]
+    page = [x for x in outlines() if x.lesson == exercise.lesson]
     marks = {number: _exercise(of_cell, page) for number, of_cell in texts.items()}
     if exercise.id not in marks.values():  # a lambda's name, or a partial's
         bound = [n for n, of_cell in texts.items() if _binds(of_cell[-1], exercise.name)]
@@ -111,6 +111,8 @@ def attempt(exercise: Exercise) -> Attempt | None:
     cells = [read_cell(number, of_cell[-1], marks[number]) for number, of_cell in texts.items()]
     held = [x for x in page if x.id in marks.values()]
     found = attempts_in(cells, page, held, True, {})[exercise.id]
+    if not found.stands_on and not found.along:
+        return found
     workspace, others = Workspace.find(), [x for x in page if x.id != exercise.id]
     return found.borrowing([x for x in others if workspace and not workspace.record(x.id).passed])
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course_lib.checking.catalogue import ids, outline
+from course_lib.checking.catalogue import outlines
 from course_lib.files.course_map import Outline, is_exploration, pages
 from course_lib.files.workspace import Workspace
 
@@ -40,7 +40,7 @@ def standing(exercise_id: str, has_passed: bool) -> Standing:
     behind the last one, it is the first of the course. Explorations come after all lessons, except
     for the one that the learner is in.
     """
-    workspace, every = Workspace.find(), [outline(x) for x in ids()]
+    workspace, every = Workspace.find(), outlines()
     passed = {x.id for x in every if workspace and workspace.record(x.id).passed}
     if has_passed:
         passed.add(exercise_id)

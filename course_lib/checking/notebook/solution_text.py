@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from course_lib.answers.source import Source, names_bound, self_contained, source_of
-from course_lib.checking.catalogue import ids, outline
+from course_lib.checking.catalogue import outlines
 from course_lib.checking.exercise import Exercise
 from course_lib.files.course_map import lesson_of
 
@@ -17,7 +17,7 @@ def solution_text(exercise: Exercise, code: str = "") -> str:
     """Return the reference, behind those of its helpers that a notebook of this code lacks."""
     page, number = exercise.lesson, lesson_of(exercise.lesson)
     # an exploration's notebook defines nothing of its lesson's
-    known = [x for x in map(outline, ids()) if x.lesson == page or lesson_of(x.lesson) < number]
+    known = [x for x in outlines() if x.lesson == page or lesson_of(x.lesson) < number]
     own_names = vars(sys.modules[exercise.module])
     # another function of the library may have an exercise's name
     given = {x.name for x in known if _home(own_names.get(x.name)) in (None, x.module)}
@@ -37,9 +37,8 @@ def standalone(exercise: Exercise) -> Source:
 def of_lesson(lesson: str) -> Callable[[str], bool]:
     """Return what tells whether a module of the course is not of a lesson before that of a page."""
     number = lesson_of(lesson)
-    every = [outline(x) for x in ids()]
-    earlier = {x.module for x in every if lesson_of(x.lesson) < number}
-    outside = {x.module for x in every}
+    earlier = {x.module for x in outlines() if lesson_of(x.lesson) < number}
+    outside = {x.module for x in outlines()}
 
     def is_inlined(module: str) -> bool:
         return module not in earlier and (module.startswith("course_lib.") or module in outside)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import course_lib
-from course_lib.checking.catalogue import ids, module, outline
+from course_lib.checking.catalogue import ids, module, outlines
 from course_lib.grading.judging.isolation import Level
 
 SECONDS = 20  # for all that an exercise asks of an answer
@@ -77,9 +77,9 @@ def exercises_of(lessons: Iterable[str]) -> list[str]:
     """List the exercises of lessons and explorations. Raises LookupError for one without any."""
     chosen = []
     for lesson in lessons:
-        own = [exercise_id for exercise_id in ids() if outline(exercise_id).lesson == lesson]
+        own = [x.id for x in outlines() if x.lesson == lesson]
         if not own:
-            known = sorted({outline(exercise_id).lesson for exercise_id in ids()})
+            known = sorted({x.lesson for x in outlines()})
             raise LookupError(f"no lesson {lesson} has exercises: there are {', '.join(known)}")
         chosen += own
     return chosen

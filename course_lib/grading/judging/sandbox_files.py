@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 import course_lib
-from course_lib.checking.catalogue import ids, outline
+from course_lib.checking.catalogue import outlines
 from course_lib.files.course_map import lesson_of
 from course_lib.grading.judging.inside.earlier import EARLIER
 
@@ -88,7 +88,7 @@ def make_files(folder: Path, lesson: str) -> SandboxFiles:
 
 def earlier_components(lesson: str) -> dict[str, tuple[str, str]]:
     """Map the exercises of earlier lessons to module and name of what they build."""
-    exercises = [x for x in map(outline, ids()) if lesson_of(x.lesson) < lesson_of(lesson)]
+    exercises = [x for x in outlines() if lesson_of(x.lesson) < lesson_of(lesson)]
     prefix = f"{course_lib.__name__}."
     return {x.id: (x.module, x.name) for x in exercises if x.module.startswith(prefix)}
 
