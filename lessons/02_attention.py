@@ -346,7 +346,7 @@ for name, key in {"the one with the most weight": "agree", "that of an even walk
 # %% [markdown]
 # How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that: write another letter for *h*, but let the decoder see the change in some of the states only.
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 others = [f"p{letter}onograph" for letter in ascii_lowercase if letter != "h"]
 swapped = {
     name: first_sound(attending, "phonograph", others, places)[spelling.SOUNDS.numbers["F"]].item()
@@ -362,10 +362,9 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens. The decoder looks at *p* and hears *ph*: the encoder had already written the *h* into the state of *p*. So it is with the other sounds that hang on a letter without weight. In 150 words and three trained models, changing the most weighted state alone takes three quarters of the drop, changing everything else a fifth.
-
-# %% [markdown]
-# *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. The percentages above show one way for both to be right.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*. So it is with other such sounds: in three trained models, the most weighted state takes three quarters of the drop, all else a fifth.
+#
+# *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your percentages show how both can be right.
 
 # %% [markdown]
 # ## A real translator
