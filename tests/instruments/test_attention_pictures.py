@@ -121,4 +121,11 @@ def test_one_vector_four_times_as_wide_reads_words_of_12_letters_as_attention_do
 def test_the_letter_with_the_most_weight_matters_most_and_others_matter_too():
     for run in results.load("attribution")["figures"]["runs"]:
         assert run["agree"] > 0.85
+        assert run["walk"] < 0.75
         assert run["hidden"] > 0.5
+
+
+def test_the_most_weighted_state_takes_three_quarters_of_the_drop_and_the_rest_a_fifth():
+    for run in results.load("attribution")["figures"]["runs"]:
+        assert 0.69 < run["most-weighted state alone"] / run["everywhere"] < 0.79
+        assert 0.18 < run["all but this state"] / run["everywhere"] < 0.22

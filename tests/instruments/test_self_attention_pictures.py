@@ -36,7 +36,7 @@ def by_hand():
         ),
         (
             lambda: pictures.found("Mine", SENTENCE, torch.eye(3), FOUND),
-            "wants A: gets −0.69, wants C: gets 1.26, wants A: gets −0.69. Weights: 1.00, 0.00",
+            "C, wants A: gets −0.69; A, wants C: gets 1.26; B, wants A: gets −0.69. Weights: 1.00",
         ),
         (lambda: pictures.itself(ITSELF), "heads: mean 0.06, 6 over a half"),
         (
@@ -76,3 +76,8 @@ def test_each_ring_takes_the_side_of_its_line_and_a_blinded_one_does_not():
         assert (line["average"] > 0) == line["sense"], "as the page says"
     blinded = [line["alone"][-1] for line in SENSES["lines"]["ring"].values()]
     assert max(blinded) - min(blinded) < 0.03
+
+
+def test_in_a_line_with_both_senses_the_ring_of_the_jewel_is_nearer_to_the_jewels():
+    assert len(SENSES["both"]) == 7
+    assert all(line["attention"][-1] > 0 for line in SENSES["both"].values())

@@ -8,6 +8,8 @@ import torch
 
 from course_lib.attention import dot_scores, softmax
 from course_lib.data import store
+from course_lib.instruments.attribution import silenced
+from course_lib.masks import shift_right
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.pretrained import marian
 from course_lib.pretrained.loading import Weights
@@ -188,3 +190,23 @@ def _attending_by(divisor):
         return softmax(dot_scores(q, k) / divisor(q.shape[-1]), mask) @ v
 
     return lambda d_model, heads: MultiHeadAttention(d_model, heads, rule)
+
+
+def test_one_head_of_sixteen_hands_the_nouns_gender_to_the_word_before_it(translators):
+    model, english = translators["en-pt"], "The black cat sleeps on the white {}."
+    written = model.encode("O gato preto dorme na cadeira branca.")
+    forms = [model.tokenizer.token_to_id(x) for x in ("▁na", "▁no")]
+    at, target = written.tolist().index(forms[0]), shift_right(written, marian.START)
+    layers = [x.get_submodule("cross_attention.sublayer.attention") for x in model.decoder]
+
+    @torch.no_grad()
+    def masculine(noun):
+        na, no = model(target, model.read(model.encode(english.format(noun))))[at, forms]
+        return bool(no > na)
+
+    assert [masculine(x) for x in ("chair", "table", "sofa", "car")] == [False, False, True, True]
+    with silenced(layers[1], 2, at):
+        assert not any(masculine(noun) for noun in ("chair", "table", "sofa", "car", "book"))
+    for layer, head in ((layers[0], 1), (layers[1], 5), (layers[1], 7)):
+        with silenced(layer, head, at):
+            assert [masculine(noun) for noun in ("chair", "sofa")] == [False, True]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from course_lib.data import store
+from course_lib.instruments import results
 from course_lib.pretrained import minilm
 from course_lib.pretrained.word_senses import described, lean, states
 
@@ -46,3 +47,18 @@ def test_a_sense_leans_to_itself(model):
 def test_a_word_that_is_not_there_so_often_is_refused(model):
     with pytest.raises(ValueError, match=r"should have 'ring' 2 times.* has it 1 times"):
         states(model, "wear this ring", "ring", which=1)
+
+
+def test_in_one_line_each_ring_takes_its_own_side_and_blinded_both_take_one(model):
+    kept = results.load("senses")["figures"]["described"]["ring"]
+    bells, jewels = (described(model, lines, "ring") for lines in kept)
+    for alone, sides in ((False, [True, False]), (True, [True, True])):
+        leans = [
+            lean(
+                states(model, "wear this ring when the bells ring", "ring", which, alone=alone),
+                bells,
+                jewels,
+            )[-1]
+            for which in (0, 1)
+        ]
+        assert [x.item() > 0 for x in leans] == sides

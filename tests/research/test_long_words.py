@@ -36,6 +36,30 @@ def test_trained_on_long_words_one_vector_is_wrong_and_attention_right_of_most_s
         assert all(least < row["error"] < most for row in longest(name))
 
 
+def test_through_one_vector_the_errors_of_each_sound_climb_with_length_as_lesson_01_says():
+    one, attention = (
+        torch.tensor(
+            [
+                [row["error"] for kind in ("dictionary", "joined") for row in run[kind]]
+                for run in LONG["readers"][name]
+            ]
+        )
+        for name in ("all and joined", "attention, all and joined")
+    )
+    means = one.mean(0)
+    assert (means.diff() > 0).all()
+    assert means[0] < 0.13
+    assert means[-1] > 0.7
+    assert attention.max() < 0.3
+    assert (one.amin(0) > attention.amax(0)).all()
+
+
+def test_g2p_en_has_no_more_errors_at_8_letters_than_at_4():
+    error = {row["letters"]: row["error"] for row in LONG["g2p"]["dictionary"]}
+    assert error[8] <= error[4] < 0.1
+    assert error[12] > 0.13
+
+
 def test_the_middle_of_a_long_word_is_found_and_cannot_be_spelled():
     assert min(run["found"]["0.5"] for run in KEPT["g2p-en"]) > 0.85
     assert all(run["found"]["0.5"] == 0 for run in KEPT["untrained, of g2p-en's size"])

@@ -21,7 +21,12 @@ SPELLED = (
     "T:t IH0:i K:c EH2:e K:x S: P:p IY0:i AE2:a L:l AH0:i D:d OW1:o SH:ci AH0:ou S:s"
 )
 WANTED, LETTERS = zip(*(pair.split(":") for pair in SPELLED.split()), strict=True)
-BLUE, ORANGE, GREEN = plots.COLOURS[:3]
+BLUE, ORANGE, GREEN, PINK, AMBER = plots.COLOURS[:5]
+# a network has one colour in lessons 01 and 02
+READERS = {
+    "one vector": ("all and joined", ORANGE),
+    "attention": ("attention, all and joined", GREEN),
+}
 
 
 def course_map() -> None:
@@ -225,37 +230,73 @@ def by_length(lengths: Sequence[int], shares: Mapping[str, Sequence[float]], tit
 
 
 def squeezed(figures: Mapping[str, Any]) -> None:
-    """Show what is read through a context of 256, 64 or 16 numbers, and without one.
+    """Show what is read through a context of 256, 64 or 16 numbers.
 
     `figures` are those of research/results/bottleneck.json.
     """
-    names = {f"c of {width}": f"256 through {width}" for width in (256, 64, 16)}
-    names["attention"] = "attention, 256"
-    shares = {}
-    for name, arm in names.items():
-        runs = [run["accuracy"] for run in figures["runs"][arm]["1500"]]
-        shares[name] = torch.tensor(runs).mean(0).tolist()
-    title = "64 numbers let through as much as 256; attention, which needs no c, lets more"
-    by_length(figures["lengths"], shares, title)
+    labels = "letters in the word", "share of words all right"
+    title = "64 numbers let through as much as 256, and 16 do not"
+    figure, ax = plots.axes(title, *labels, size=(6.6, 3.4))
+    said = []
+    for width, colour in ((256, ORANGE), (64, AMBER), (16, PINK)):
+        for steps, runs in figures["runs"][f"256 through {width}"].items():
+            share = torch.tensor([run["accuracy"] for run in runs]).mean(0).tolist()
+            name, style = f"c of {width}, {int(steps):,} steps", "o-" if steps == "1500" else "s--"
+            ax.plot(figures["lengths"], share, style, color=colour, markersize=4, label=name)
+            said.append(f"{name}: {' '.join(f'{x:.2f}' for x in share)}")
+    ax.set(ylim=(0, 1), xticks=figures["lengths"])
+    ax.legend(fontsize="small", ncols=3, loc="upper center")
+    plots.show(
+        figure,
+        "Share of words with all sounds right, at 3 to 14 letters, three seeds for 1,500 steps and "
+        f"one for 6,000. {'; '.join(said)}.",
+    )
+
+
+def errors(figures: Mapping[str, Any]) -> None:
+    """Show the phoneme error rate by length, of one vector and of attention: `long_words`."""
+    title = "Through one vector, errors per sound climb with length; with attention far less"
+    labels = "letters in the word", "sounds wrong, of 100"
+    figure, ax = plots.axes(title, *labels, size=(7.4, 3.6))
+    said = []
+    for name, (arm, colour) in READERS.items():
+        runs = figures["readers"][arm]
+        for kind, style in (("dictionary", "o-"), ("joined", "s--")):
+            at = [row["letters"] for row in runs[0][kind]]
+            wrong = 100 * torch.tensor([[row["error"] for row in run[kind]] for run in runs])
+            least, mean, most = wrong.amin(0).tolist(), wrong.mean(0).tolist(), wrong.amax(0)
+            ax.fill_between(at, least, most.tolist(), color=colour, alpha=0.25, linewidth=0)
+            ax.plot(at, mean, style, color=colour, markersize=4)
+            told = ", ".join(f"{n} letters {x:.0f}" for n, x in zip(at, mean, strict=True))
+            said.append(f"{name}, {kind} words: {told}")
+        ax.text(at[-1] + 0.6, mean[-1], name, color=colour, va="center")
+    note = "solid: dictionary words\ndashed: joined words\nbands: three seeds"
+    ax.text(4, 78, note, size="small", color="0.3", va="top")
+    ax.set(ylim=(0, 80), xlim=(3, 41), xticks=range(0, 36, 5))
+    plots.show(
+        figure,
+        "Sounds that are wrong, of 100, against letters, for two networks trained on the same "
+        f"words, three seeds. {'. '.join(said)}.",
+    )
 
 
 def where_training_ended(figures: Mapping[str, Any]) -> None:
     """Show how many sounds networks write for words of each length: research's `long_words`."""
-    title = "A network stops where its training words stopped"
+    title = "The longer its training words, the later a network stops"
     names = ["g2p-en", "three small networks, by what they were trained on"]
     figure, axes = plots.panels(title, names, size=(9, 4))
     counts = torch.tensor(figures["letters"]) / max(figures["letters"])
     readers = {"g2p-en": [figures["g2p"]], **figures["readers"]}
     ends = []
-    shown = {"g2p-en": 0, "at most 8 letters": 1, "all": 0, "all and joined": 2}
+    shown = {"g2p-en": BLUE, "at most 8 letters": PINK, "all": BLUE, "all and joined": ORANGE}
     for name, colour in shown.items():
         ax, runs = axes[name != "g2p-en"], readers[name]
         for kind, style in (("dictionary", "o-"), ("joined", "s--")):
             at = [row["letters"] for row in runs[0][kind]]
             written = torch.tensor([[row["written"] for row in run[kind]] for run in runs]).mean(0)
-            ax.plot(at, written.tolist(), style, color=plots.COLOURS[colour], markersize=4)
+            ax.plot(at, written.tolist(), style, color=colour, markersize=4)
         end = written[-1].item()
-        ax.text(35.7, end, name, color=plots.COLOURS[colour], va="center", size="small")
+        ax.text(35.7, end, name, color=colour, va="center", size="small")
         ends.append(f"{name} {end:.0f}")
     for ax, name in zip(axes, ("g2p-en", "all"), strict=True):
         ax.bar(range(len(counts)), (10 * counts).tolist(), color="0.85", width=1)

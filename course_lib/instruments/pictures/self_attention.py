@@ -55,7 +55,10 @@ def found(title: str, sentence: Tensor, weights: Tensor, fetched: Tensor) -> Non
     figure, ax = plots.axes(title, "key", "query", size=(5.6, 3))
     own, wanted = (names[0].tolist() for names in pointers.names_of(sentence))
     got = [_minus(x) for x in fetched.flatten().tolist()]
-    rows = [f"wants {LETTERS[name]}: gets {x}" for name, x in zip(wanted, got, strict=True)]
+    rows = [
+        f"{LETTERS[name]}, wants {LETTERS[other]}: gets {x}"
+        for name, other, x in zip(own, wanted, got, strict=True)
+    ]
     plots.heat_map(ax, weights, rows, [f"name {LETTERS[name]}" for name in own], numbers=True)
     for i, name in enumerate(wanted):
         corner = own.index(name) - 0.46, i - 0.46
@@ -65,7 +68,7 @@ def found(title: str, sentence: Tensor, weights: Tensor, fetched: Tensor) -> Non
     plots.show(
         figure,
         "Weights of three tokens, a row a query; the key that each wants is framed. "
-        f"{', '.join(rows)}. Weights: {shown}.",
+        f"{'; '.join(rows)}. Weights: {shown}.",
     )
 
 
@@ -164,7 +167,7 @@ def shapes() -> None:
 
 def choices(matrices: Mapping[str, Tensor]) -> None:
     """Show matrices M = W_Q W_K^T of 17 by 17: which feature looks for which."""
-    title = "By hand or by training: *wanted* looks for *own*, and nothing else"
+    title = "Set by hand or found by training: *wanted* looks for *own*"
     figure, grid = plots.panels(title.replace("*", ""), list(matrices), size=(7.4, 6.6), rows=2)
     parts = [3.5, 11.5, 16], ["own", "wanted", "nr."]
     said = []
@@ -200,7 +203,7 @@ def senses(seen: Mapping[str, Sequence[float]], blinded: Mapping[str, Sequence[f
 
     `blinded` are the same lines, in which *ring* may look at itself alone.
     """
-    title = "With attention, bells go one way and jewels the other; blinded, all stay together"
+    title = "With attention, bells and jewels part; blinded, they stay together"
     figure, ax = plots.axes(title, "layer", "bells  ←  0  →  jewels", size=(8.4, 3.9))
     levels = range(len(next(iter(seen.values()))))
     said, at = [], -1.0
