@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 05 · Feed-forward and masks
 #
-# **75 minutes · after lesson 04 · needs `shakespeare` (5.4 MB) and, for one section, `smollm2` (93 MB)**
+# **75 minutes · after lesson 04 · needs `shakespeare` (5.4 MB)**
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# By the end you have a detector that finds such leaks without looking inside the layer, and have caught three cheats with it. You also build the network that works on each token alone, and your smallest block writes nonsense in the shape of English.
+# First you build what a model that writes still lacks: a causal mask, and a network that works on each token alone. Your smallest block then writes nonsense in the shape of English. Last you build a detector that finds leaks without looking inside the layer, and catch three cheats with it.
 
 # %%
 import torch
@@ -18,14 +18,18 @@ from torch.nn import functional as F
 # %%
 from course_lib.data import characters, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import measuring, results, training
+from course_lib.instruments import drawings, measuring, training
 from course_lib.instruments.pictures import feed_forward as pictures
 
 # %% tags=["parameters"]
 SEED = 0  # another seed trains other models
 
 # %% tags=["hide-input"]
-pictures.shifted()
+drawings.transformer(
+    {"masked self-attention", "feed-forward"},
+    "The Transformer of 2017 with two kinds of parts lit: the masked self-attention, the first "
+    "layer of a decoder block, and the feed-forward network, the last layer of every block.",
+)
 
 # %% [markdown]
 # ## The answer is in the input
@@ -33,7 +37,11 @@ pictures.shifted()
 # The decoder's inputs are the text **shifted right** by one position, behind a start token. So one pass over $n$ tokens gives $n$ examples at once:
 #
 # $$(\text{start},\; t_1,\; t_2,\; \dots,\; t_{n-1}) \;\longmapsto\; (t_1,\; t_2,\; t_3,\; \dots,\; t_n)$$
-#
+
+# %% tags=["hide-input"]
+pictures.shifted()
+
+# %% [markdown]
 # But the token that a position must predict is the next position's input, and attention lets every position read every other. Without a mask the model learns to copy it.
 
 # %%
@@ -94,8 +102,162 @@ for way in (shorter_lines, one_masked_product):
 
 # %% [markdown]
 # In training all tokens are known, so one masked product computes all rows. When a model *writes*, the keys of earlier tokens are kept: the **key-value cache** of lesson 09.
+
+# %% [markdown]
+# ## The feed-forward network
 #
+# The mask decides what a token may read. The other missing part works on each token alone. Attention mixes tokens, but what can it do with *one*? A lone token can only attend to itself, so its weight is 1, and twelve layers of attention, with nothing between them, are one matrix:
+#
+# $$x \;\longmapsto\; x\, W_V^{(1)}\, W_V^{(2)} \cdots W_V^{(12)} \;=\; x\, W$$
+
+# %% [markdown]
+# Let a token have two properties, each +1 or −1: is it a word of praise, and is it negated? *Good* and *not bad* are kind; *bad* and *not good* are not. So "kind" means that the two properties differ: **XOR**. No affine map $f(x) = xW + b$ computes it, since opposite corners of the square have the same midpoint:
+#
+# $$f(1, 1) + f(-1, -1) = f(1, -1) + f(-1, 1), \qquad\text{but XOR needs}\qquad 0 + 0 = 1 + 1.$$
+
+# %% [markdown]
+# Nor does a threshold help: if both kind cases were above it and both others below, the two sums would differ. The Transformer's answer is a small network with one hidden layer, which works on each token alone. Its **ReLU**, $\max(0, \cdot)$, sets negative entries to zero:
+#
+# $$\underset{1 \times d}{\mathrm{FFN}(x)} = \max(0,\; \underset{1 \times d}{x}\;\underset{d \times d_{ff}}{W_1} + \underset{1 \times d_{ff}}{b_1})\;\underset{d_{ff} \times d}{W_2} + \underset{1 \times d}{b_2}$$
+
+# %% tags=["hide-input"]
+pictures.network()
+
+# %%
+# exercise: feed_forward/position_wise
+
+# %%
+check("feed_forward/position_wise", feed_forward)
+
+# %%
+feed_forward = mine("feed_forward/position_wise")
+
+# %% [markdown]
+# Two hidden units are enough for XOR: one is positive only for *good*, $(1, -1)$, the other only for *not bad*. Your network answers:
+
+# %% tags=["nbval-check-output"]
+words = {"not good": (1, 1), "good": (1, -1), "not bad": (-1, 1), "bad": (-1, -1)}
+w_1, w_2 = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]), torch.tensor([[0.5], [0.5]])
+for word, properties in words.items():
+    answer = feed_forward(
+        torch.tensor([properties]).float(), w_1, torch.zeros(2), w_2, torch.zeros(1)
+    )
+    print(f"{word:8}", "kind" if answer.item() > 0.5 else "not kind")
+
+# %% tags=["hide-input"]
+zero = torch.zeros(2)
+pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
+
+# %% [markdown]
+# In a notebook, move the slider: $W_1$ lays the plane on a line, the ReLU folds that line, and one cut separates the kind corners from the others.
+#
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. But for a lone token, where every weight is 1, attention layers cannot answer XOR. The network can.
+
+# %% [markdown]
+# Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
+#
+# ## The smallest block
+#
+# L1 lists the necessities: self-attention, positions, nonlinearities and masking. You have them all:
+#
+# $$\underset{n \times d}{Y} \;=\; \mathrm{FFN}\big(\mathrm{Attention}(\underset{n \times d}{X} + \underset{n \times d}{P},\; \text{causal mask})\big)$$
+
+# %% tags=["hide-input"]
+pictures.smallest_block()
+
+# %% [markdown]
+# In code, with embeddings below the block and a linear layer above it:
+
+# %%
+from course_lib.feed_forward import FeedForward
+from course_lib.positions import sinusoidal
+
+
+# %%
+class Block(nn.Module):
+    def __init__(self, attention, network):
+        super().__init__()
+        self.attention, self.network = attention(48, 48, 48), network(48, 192)
+
+    def forward(self, x):
+        n = x.shape[-2]
+        return self.network(self.attention(x + sinusoidal(n, 48), causal_mask(n)))
+
+
+def next_loss(model, batch):
+    read, following = batch
+    return F.cross_entropy(model(read).mT, following)
+
+
+# %%
+def my_network(d_model, d_ff):
+    return FeedForward(d_model, d_ff, network=feed_forward)
+
+
+def train(attention, network=my_network):
+    learning, _ = characters.split()
+    vocab = len(characters.vocab())
+    with training.seeded(SEED):
+        block = Block(attention, network)
+        model = nn.Sequential(nn.Embedding(vocab, 48), block, nn.Linear(48, vocab))
+    data = characters.batches(learning, 32, 32, SEED)
+    training.train(model, data, next_loss, steps=800, learning_rate=0.01, seconds=30)
+    return model
+
+
+# %% [markdown]
+# Train it on Shakespeare's characters: with *your* network, with nothing in its place, and with the same two matrices, but no ReLU between them.
+
+
+# %%
+def affine(x, w_1, b_1, w_2, b_2):
+    return (x @ w_1 + b_1) @ w_2 + b_2
+
+
+def without_relu(d_model, d_ff):
+    return FeedForward(d_model, d_ff, network=affine)
+
+
+# %%
+needs("shakespeare")
+
+# %% tags=["training"]
+networks = {"nothing": lambda *sizes: nn.Identity(), "no ReLU": without_relu, "yours": my_network}
+blocks = {name: train(SelfAttention, network) for name, network in networks.items()}
+batch = next(characters.batches(characters.split()[1], 32, 256, seed=1))
+with torch.no_grad():
+    losses = {name: next_loss(model, batch).item() for name, model in blocks.items()}
+print({name: round(loss, 2) for name, loss in losses.items()})
+
+# %% tags=["training", "hide-input"]
+gains = {name: round(losses[name] - losses["yours"], 2) for name in ("nothing", "no ReLU")}
+claim = "with the network the loss is lower, by 0.1 nats at least"
+training.expect(claim, min(gains.values()) > 0.1, gains, *blocks.values())
+
+# %% [markdown]
+# Without the ReLU the same parameters win next to nothing: the two matrices are one matrix, as in the twelve layers above. With it, your network wins a fifth of a nat. Now let the model write, one character after the other. It sees the last 32 at most, as many as in training.
+
+
+# %% tags=["training"]
+@torch.no_grad()
+def write(model, start, length=60, window=32):
+    tokens, generator = characters.encode(start), torch.Generator().manual_seed(SEED)
+    for _ in range(length):
+        probabilities = model(tokens[None, -window:])[0, -1].softmax(-1)
+        drawn = torch.multinomial(probabilities, 1, generator=generator)
+        tokens = torch.cat([tokens, drawn])
+    return characters.decode(tokens)
+
+
+print(write(blocks["yours"], "Shall I compare thee"))
+
+# %% [markdown]
+# Nonsense, in the shape of English. A model has many such blocks. In a stack of such small blocks a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
+
+# %% [markdown]
 # ## Two details that matter
+#
+# Is the loss of your model honest? It is if the mask is right, and two details are easily wrong.
 #
 # > **Where the lectures disagree (D01).** L2, L3 and L4 hide the keys $j > i$. L1 hides $j \ge i$, the diagonal too. Then the first token has no key at all, and torch's softmax of an empty row is NaN. The diagonal is safe: the inputs are shifted, so the input at a position is the token *before* the one to predict.
 
@@ -137,7 +299,7 @@ print("zeroed afterwards", leaks_future(lambda x: softmax(dot_scores(x, x)) * ma
 # %% [markdown]
 # ## Four boasts
 #
-# Four people have trained language models on Shakespeare's characters: embeddings plus positions, one attention layer, a feed-forward network (below), and a linear layer. They differ only in their attention. Ann's is lesson 03's layer, with your mask. Read the code of the others:
+# Four people have trained your block on Shakespeare's characters. They differ only in their attention. Ann's is lesson 03's layer, with your mask: hers is the model that you have just trained. Read the code of the others:
 
 
 # %%
@@ -162,54 +324,13 @@ class Dan(SelfAttention):
 
 
 # %% [markdown]
-# The rest of the model is the same for all. `network` stands for the part that you build further down:
-
-# %%
-from course_lib.feed_forward import FeedForward
-from course_lib.positions import sinusoidal
-
-
-# %%
-class Block(nn.Module):
-    def __init__(self, attention, network):
-        super().__init__()
-        self.attention, self.network = attention(48, 48, 48), network(48, 192)
-
-    def forward(self, x):
-        n = x.shape[-2]
-        return self.network(self.attention(x + sinusoidal(n, 48), causal_mask(n)))
-
-
-def next_loss(model, batch):
-    read, following = batch
-    return F.cross_entropy(model(read).mT, following)
-
-
-# %%
-def train(attention, network=FeedForward):
-    learning, _ = characters.split()
-    vocab = len(characters.vocab())
-    with training.seeded(SEED):
-        block = Block(attention, network)
-        model = nn.Sequential(nn.Embedding(vocab, 48), block, nn.Linear(48, vocab))
-    data = characters.batches(learning, 32, 32, SEED)
-    training.train(model, data, next_loss, steps=800, learning_rate=0.01, seconds=30)
-    return model
-
-
-# %% [markdown]
-# **Who cheats? And who will have the lowest loss on held-out text?** All four take the same steps. An honest model of this size reaches a little over 2 nats per character. Then your detector reads the layers behind the embedding.
+# **Who cheats? And who will have the lowest loss on held-out text?** All four take the same steps. Your detector reads the layers behind the embedding.
 
 # %%
 guess = None  # for example (["Ann", "Bob"], "Ann")
 
-# %%
-needs("shakespeare")
-
 # %% tags=["training"]
-people = {"Ann": SelfAttention, "Bob": Bob, "Cleo": Cleo, "Dan": Dan}
-models = {name: train(attention) for name, attention in people.items()}
-batch = next(characters.batches(characters.split()[1], 32, 64, seed=1))
+models = {"Ann": blocks["yours"], "Bob": train(Bob), "Cleo": train(Cleo), "Dan": train(Dan)}
 with torch.no_grad():
     boasts = {name: next_loss(model, batch).item() for name, model in models.items()}
 print({name: round(loss, 2) for name, loss in boasts.items()})
@@ -228,48 +349,50 @@ assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs d
 #
 # ## Without the future
 #
-# When a model writes, there is no future to read. Let each of them write, one character after the other:
-
+# When a model writes, there is no future to read. Let each of them write:
 
 # %% tags=["training"]
-@torch.no_grad()
-def write(model, start, length=60):
-    tokens, generator = characters.encode(start), torch.Generator().manual_seed(SEED)
-    for _ in range(length):
-        probabilities = model(tokens[None, -32:])[0, -1].softmax(-1)
-        drawn = torch.multinomial(probabilities, 1, generator=generator)
-        tokens = torch.cat([tokens, drawn])
-    return characters.decode(tokens)
-
-
 for name, model in models.items():
     print(f"{name:5}", write(model, "Shall I compare thee").replace("\n", " / "))
 
 # %% [markdown]
-# Ann's model has learned how English looks. Bob's and Dan's have learned to peek, and stammer. But Cleo's text looks no worse than Ann's, so reading samples is not enough. We measure. Give each model the first character, then two, then three, and count only its last prediction.
+# Bob's and Dan's models have learned to peek, and stammer. But Cleo's text looks no worse than Ann's. Is her leak harmless? Measure: show each model the first character of a line, then two, then three, and count only its last prediction.
 
 
 # %% tags=["training"]
 @torch.no_grad()
 def past_only(model):
     read, following = batch
-    last = [model(read[:, :i])[:, -1] for i in range(1, 33)]
-    return F.cross_entropy(torch.stack(last, dim=-1), following).item()
+    last = torch.stack([model(read[:, :i])[:, -1] for i in range(1, 33)], dim=-1)
+    return F.cross_entropy(last, following, reduction="none").mean(0)
 
 
-honest = {name: past_only(model) for name, model in models.items()}
+by_length = {name: past_only(model) for name, model in models.items()}
 
 # %% tags=["training", "hide-input"]
-pictures.boasts(boasts, honest, len(characters.vocab()))
+pictures.boasts(boasts, by_length, len(characters.vocab()))
+honest = {name: loss.mean().item() for name, loss in by_length.items()}
 assert abs(honest["Ann"] - boasts["Ann"]) < 1e-3, "Ann never saw what is hidden now"
 rises = [round(honest[name] - boasts[name], 2) for name in cheats]
 claim = "each cheat loses more than 0.1 nats when it sees only the past"
 training.expect(claim, min(rises) > 0.1, rises, *models.values())
 rest = [round(honest[name] - honest["Ann"], 2) for name in cheats]
 training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *models.values())
+above = by_length["Cleo"] - by_length["Ann"]
+came = round(above[:24].min().item(), 2), round(above[-1].item(), 2)
+claim = "Cleo is over 3 nats above Ann with 24 characters or fewer, and within 1.5 with all 32"
+training.expect(claim, came[0] > 3 and came[1] < 1.5, came, models["Ann"], models["Cleo"])
 
 # %% [markdown]
-# Bob's and Cleo's orange bars are above the dashed line: worse than a model that knows nothing. Both are sure of themselves, and wrong. This is **data leakage**: the loss on whole lines looks better, even on held-out text, and the model is worse where it is used. Two tests find it: the detector, and a loss with only the past shown.
+# With two to twelve characters each cheat is worse than a model that knows nothing: it is sure of itself, and wrong. With all 32 they come near Ann. In training the last position of a line has no future, so there even a cheat is honest. Does Cleo write well because `write` soon shows her 32 characters? Let her and Ann write with a window of 8:
+
+# %% tags=["training"]
+for name in ("Ann", "Cleo"):
+    text = write(models[name], "Shall I compare thee", window=8)
+    print(f"{name:5}", text.replace("\n", " / "))
+
+# %% [markdown]
+# No: at a loss of 10 nats her text still looks like English. A sample shows what a model finds likely. It does not show how little probability the true character gets. This is **data leakage**: the loss on whole lines looks better, even on held-out text, and the model is worse where it is used. Two tests find it: the detector, and a loss with only the past shown.
 #
 # ## More places to leak
 #
@@ -326,160 +449,6 @@ for name, mask in {"causal": causal_mask(6), "packing": packing_mask(texts)}.ite
     print(f"{name} mask: the second text moves when the first changes: {moved > 1e-6}")
 
 # %% [markdown]
-# ## The feed-forward network
-#
-# Attention mixes tokens, but what can it do with *one*? A lone token can only attend to itself, so its weight is 1, and twelve layers of attention, with nothing between them, are one matrix:
-#
-# $$x \;\longmapsto\; x\, W_V^{(1)}\, W_V^{(2)} \cdots W_V^{(12)} \;=\; x\, W$$
-#
-# Let a token have two properties, each +1 or −1: is it a word of praise, and is it negated? *Good* and *not bad* are kind; *bad* and *not good* are not. So "kind" means that the two properties differ: **XOR**. No affine map $f(x) = xW + b$ computes it, since opposite corners of the square have the same midpoint:
-#
-# $$f(1, 1) + f(-1, -1) = f(1, -1) + f(-1, 1), \qquad\text{but XOR needs}\qquad 0 + 0 = 1 + 1.$$
-
-# %% [markdown]
-# Nor does a threshold help: if both kind cases were above it and both others below, the two sums would differ. The Transformer's answer is a small network with one hidden layer, which works on each token alone. Its **ReLU**, $\max(0, \cdot)$, sets negative entries to zero:
-#
-# $$\underset{1 \times d}{\mathrm{FFN}(x)} = \max(0,\; \underset{1 \times d}{x}\;\underset{d \times d_{ff}}{W_1} + \underset{1 \times d_{ff}}{b_1})\;\underset{d_{ff} \times d}{W_2} + \underset{1 \times d}{b_2}$$
-
-# %% tags=["hide-input"]
-pictures.network()
-
-# %%
-# exercise: feed_forward/position_wise
-
-# %%
-check("feed_forward/position_wise", feed_forward)
-
-# %%
-feed_forward = mine("feed_forward/position_wise")
-
-# %% [markdown]
-# Two hidden units are enough for XOR: one is positive only for *good*, $(1, -1)$, the other only for *not bad*. Your network answers:
-
-# %% tags=["nbval-check-output"]
-words = {"not good": (1, 1), "good": (1, -1), "not bad": (-1, 1), "bad": (-1, -1)}
-w_1, w_2 = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]), torch.tensor([[0.5], [0.5]])
-for word, properties in words.items():
-    answer = feed_forward(
-        torch.tensor([properties]).float(), w_1, torch.zeros(2), w_2, torch.zeros(1)
-    )
-    print(f"{word:8}", "kind" if answer.item() > 0.5 else "not kind")
-
-# %% tags=["hide-input"]
-zero = torch.zeros(2)
-pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
-
-# %% [markdown]
-# In a notebook, move the slider: $W_1$ lays the plane on a line, the ReLU folds that line, and one cut separates the kind corners from the others.
-#
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. But for a lone token, where every weight is 1, attention layers cannot answer XOR. The network can.
-
-# %% [markdown]
-# Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
-#
-# ## The smallest block
-#
-# L1 lists the necessities: self-attention, positions, nonlinearities and masking. You have them all:
-#
-# $$\underset{n \times d}{Y} \;=\; \mathrm{FFN}\big(\mathrm{Attention}(\underset{n \times d}{X} + \underset{n \times d}{P},\; \text{causal mask})\big)$$
-
-# %% tags=["hide-input"]
-pictures.smallest_block()
-
-# %% [markdown]
-# Train it with your attention, your mask and *your* network; and once more with nothing in the network's place.
-
-# %%
-needs("shakespeare")
-
-
-# %% tags=["training"]
-def my_network(d_model, d_ff):
-    return FeedForward(d_model, d_ff, network=feed_forward)
-
-
-blocks = {
-    "without a network": train(SelfAttention, lambda *sizes: nn.Identity()),
-    "with yours": train(SelfAttention, my_network),
-}
-
-# %% tags=["training"]
-with torch.no_grad():
-    losses = {name: next_loss(model, batch).item() for name, model in blocks.items()}
-for name, model in blocks.items():
-    print(f"{name:18} {losses[name]:.2f} nats ", write(model, "Shall I").replace("\n", " / "))
-
-# %% tags=["training", "hide-input"]
-claim = "with the network the loss is lower, by 0.1 nats at least"
-came = [round(loss, 2) for loss in losses.values()]
-training.expect(
-    claim, losses["without a network"] - losses["with yours"] > 0.1, came, *blocks.values()
-)
-
-# %% [markdown]
-# A model has many such blocks. In a stack of such small blocks a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
-#
-# ## What a unit answers to
-#
-# Write the network as a sum over its hidden units ($b_2$ left out):
-#
-# $$\mathrm{FFN}(x) = \sum_{u=1}^{d_{ff}} \max(0,\; x \cdot k_u + b_u)\; v_u \qquad k_u: \text{column } u \text{ of } W_1, \quad v_u: \text{row } u \text{ of } W_2$$
-#
-# Geva et al. 2021 read it as a memory: each unit has a **key** $k_u$, a pattern that it fires on, and a **value** $v_u$, which it then adds. Unlike attention's, these keys and values are learned, not computed from the text.
-
-# %% [markdown]
-# Do such keys exist? SmolLM2 has 30 networks of 1,536 hidden units each. Its units are **gated** (SwiGLU, lesson 09): a smooth ReLU of $x \cdot k_u$ is multiplied by a second product, $x \cdot g_u$. Such a unit can be negative, so for colours and cities we turned the sign. For each of seven kinds of words we took the unit that best separates it in 18 sentences, and a threshold halfway between the kind and the rest. Here are the seven in 18 *other* sentences:
-
-# %%
-needs()
-
-# %% tags=["hide-input"]
-found = results.load("units")["figures"]
-pictures.units(found)
-
-# %% [markdown]
-# Five kinds have a unit that makes no error here. Body parts and negations do not. Read the unit of months on any line you like:
-
-# %%
-needs("smollm2")
-
-# %%
-from course_lib.instruments.attribution import read_units
-from course_lib.pretrained import smollm2
-
-# %% tags=["once"]
-model, months = smollm2.load(), found["kinds"]["months"]
-held, line = [], "My birthday is in October. We met Theresa May."
-read_units(model, months["block"], line, lambda units: held.extend(units[:, months["unit"]]))
-tokens = model.tokenizer.encode(line).ids
-print(*(f"{model.tokenizer.decode([i]).strip()} {x:.1f}" for i, x in zip(tokens, held)), sep="  ")
-
-# %% [markdown]
-# It fires on *October*, and also on *May*, which after *Theresa* is no month: this unit of the first block reads the token, and hardly the sentence. Geva et al. report shallow patterns in lower layers and meanings in upper ones.
-#
-# Does the model need it? Take it away. How likely is *March* after *The months are January, February,* when this one unit of 46,080 is set to 0? And when it is, instead, one of the 20 others of its network that are largest on this line?
-
-
-# %% tags=["once", "hide-input"]
-def march(unit):
-    def silence(units):
-        sizes.append(units.abs().amax(0))
-        units[:, unit] = 0
-
-    logits = read_units(model, months["block"], "The months are January, February,", silence)
-    return logits.softmax(-1)[model.tokenizer.encode(" March").ids[0]].item()
-
-
-sizes = []
-whole = march([])
-others = [unit for unit in sizes[0].topk(21).indices.tolist() if unit != months["unit"]][:20]
-print(f"all units {whole:.2f}, without this one {march(months['unit']):.2f},", end=" ")
-print(f"without another {min(map(march, others)):.2f} at least")
-
-# %% [markdown]
-# None of the twenty costs as much: this unit knows month tokens, and here the model uses it.
-
-# %% [markdown]
 # ## What to remember
 #
 # | | |
@@ -487,10 +456,9 @@ print(f"without another {min(map(march, others)):.2f} at least")
 # | shift right | inputs $(\text{start}, t_1, \dots, t_{n-1})$ for targets $(t_1, \dots, t_n)$ |
 # | causal mask | $e_{ij} = -\infty$ for $j > i + n_k - n_q$, *before* the softmax |
 # | feed-forward network | $\max(0,\, x W_1 + b_1)\, W_2 + b_2$, each token alone, $d_{ff} = 4 d$ |
-# | as a memory | $\sum_u \max(0,\, x \cdot k_u + b_u)\, v_u$ |
 # | smallest block | $\mathrm{FFN}(\mathrm{Attention}(X + P,\ \text{causal mask}))$ |
 #
-# Test for leaks by behaviour: neither the mask nor the loss of whole lines shows them all.
+# Test for leaks by behaviour: neither the mask, nor the loss of whole lines, nor a sample shows them all.
 #
 # ## Test yourself
 #
@@ -520,6 +488,6 @@ print(f"without another {min(map(march, others)):.2f} at least")
 # %% [markdown]
 # ## Next, and further reading
 #
-# So far a token has one set of weights. Lesson 06 gives attention several heads. Two explorations: [lines of unequal length](explorations/05_batches.ipynb), and [a stack of the smallest block](explorations/05_stack.ipynb).
+# So far a token has one set of weights. Lesson 06 gives attention several heads. Three explorations: [lines of unequal length](explorations/05_batches.ipynb), [a stack of the smallest block](explorations/05_stack.ipynb), and [what a hidden unit knows](explorations/05_units.ipynb).
 #
-# Vaswani et al. 2017, sections 3.1 to 3.3; Geva et al. 2021 (networks as memories); Dong et al. 2021 (rank collapse); Krell et al. 2021 (packing). Lectures L1 to L4: docs/TOPICS.md.
+# Vaswani et al. 2017, sections 3.1 to 3.3; Dong et al. 2021 (rank collapse); Krell et al. 2021 (packing). Lectures L1 to L4: docs/TOPICS.md.

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from course_lib.pretrained import smollm2
 
-LESSON = "05"
+LESSON = "05_units"
 SEEDS = (0,)
 KINDS = {
     "M": "months",

@@ -20,6 +20,7 @@ W_1 = torch.tensor([[1.0, -1.0], [-1.0, 1.0]])
 SCORES = torch.tensor([[2.0, 0, 1, 3], [0, 1, 2, 1], [1, 3, 2, 4], [2, 0, 1, 1]])
 VISIBLE = torch.ones(4, 4).bool().tril()
 LOSSES = {"Ann": 2.0, "Bob": 0.5, "Cleo": 1.5, "Dan": 1.75}
+RISING = torch.tensor([1.0, 2.0, 3.0, 4.0])
 
 
 def hidden(x):
@@ -35,8 +36,8 @@ def hidden(x):
             "1.00; 0.27 and 0.73; 0.09 and 0.67 and 0.24;",
         ),
         (
-            lambda: pictures.boasts(LOSSES, {x: y + 1 for x, y in LOSSES.items()}, 84),
-            "Ann 2.00 and 3.00; Bob 0.50 and 1.50",
+            lambda: pictures.boasts(LOSSES, {x: y + RISING for x, y in LOSSES.items()}, 84),
+            "Ann 3.00, 4.00 and 6.00, with a boast of 2.00; Bob 1.50, 2.50 and 4.50",
         ),
         (pictures.network, "each token goes through the network by itself"),
         (

@@ -86,28 +86,37 @@ def masked(scores: Tensor, visible: Tensor, weights: Tensor) -> None:
     )
 
 
-def boasts(whole: Mapping[str, float], past: Mapping[str, float], vocab: int) -> None:
-    """Show the losses of models with the whole line shown, and with only the past shown."""
-    title = "The three that leak boast a lower loss, and have a higher one without the future"
-    figure, ax = plots.axes(title, "", "loss, nats a character", size=(7, 3.6))
-    for shift, colour, losses in ((-0.2, BLUE, whole), (0.2, ORANGE, past)):
-        bars = ax.bar([i + shift for i in range(4)], list(losses.values()), 0.36, color=colour)
-        card = {"facecolor": plots.CARD, "edgecolor": "none", "pad": 1}
-        ax.bar_label(bars, fmt="%.2f", size="small", padding=2, bbox=card)
-    ax.set_xticks(range(4), list(whole))
-    top = 1.15 * max(past.values())
-    ax.set(ylim=(0, 1.25 * max(past.values())))
-    ax.text(-0.38, top, "whole line shown", color=BLUE, size="small")
-    ax.text(-0.38, 0.92 * top, "only the past shown", color=ORANGE, size="small")
+def boasts(whole: Mapping[str, float], past: Mapping[str, Tensor], vocab: int) -> None:
+    """Show the loss after 1, 2, ... characters of past alone, and name the loss of whole lines."""
+    title = "Shown only the past, each cheat is worse than Ann, least so when its window is full"
+    figure, ax = plots.axes(title, "characters shown", "loss of the next, nats", size=(8.4, 3.8))
+    longest = max(map(len, past.values()))
+    top = 1.08 * max(loss.max().item() for loss in past.values())
+    label_at = -top
+    for colour, name in zip(plots.COLOURS, past, strict=False):
+        lengths = range(1, len(past[name]) + 1)
+        ax.plot(lengths, past[name].tolist(), "o-", color=colour, markersize=3, label=name)
+    colours = dict(zip(past, plots.COLOURS, strict=False))
+    for name in sorted(past, key=lambda x: past[x][-1].item()):
+        label_at = max(past[name][-1].item(), label_at + 0.06 * top)
+        label = f"{name}, boast {whole[name]:.2f}"
+        ax.text(longest + 0.7, label_at, label, color=colours[name], size="small", va="center")
     know_nothing = torch.tensor(vocab).log().item()
-    ax.axhline(know_nothing, color="0.5", linestyle="--", linewidth=1, zorder=0)
-    ax.text(-0.38, know_nothing + 0.15, "all characters equally likely", color="0.4", size="small")
-    told = "; ".join(f"{name} {whole[name]:.2f} and {past[name]:.2f}" for name in whole)
+    ax.hlines(know_nothing, 0, longest, color="0.5", linestyle="--", linewidth=1, zorder=0)
+    text = "all characters equally likely"
+    ax.text(0.45 * longest, know_nothing + 0.02 * top, text, color="0.4", size="small")
+    quarters = range(longest // 4, longest + 1, longest // 4)
+    ax.set(ylim=(0, top), xlim=(0, 1.3 * longest), xticks=[1, *quarters])
+    ends = [
+        f"{name} {losses[0]:.2f}, {losses[len(losses) // 2 - 1]:.2f} and {losses[-1]:.2f}, with a "
+        f"boast of {whole[name]:.2f}"
+        for name, losses in past.items()
+    ]
     plots.show(
         figure,
-        "Bars of the losses of four models, with the whole line shown and with only the past: "
-        f"{told}. A dashed line at {know_nothing:.2f} is the loss of a model to which all {vocab} "
-        "characters are equally likely.",
+        f"Lines of the losses of four models after 1 to {longest} characters. After 1, "
+        f"{longest // 2} and {longest}: {'; '.join(ends)}. A dashed line at {know_nothing:.2f} is "
+        f"the loss of a model to which all {vocab} characters are equally likely.",
     )
 
 
