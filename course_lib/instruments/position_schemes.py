@@ -135,15 +135,21 @@ class Rotary(NoPositions):
         super().__init__()
         self.turn, self.clamp = turn, clamp
 
-    def attend(self, q, k, v, mask=None, tree=None):
-        """Let the words meet, turned."""
+    def scores(
+        self, q: Float[Tensor, "*batch n d_k"], k: Float[Tensor, "*batch n d_k"]
+    ) -> Float[Tensor, "*batch n n"]:
+        """Return the dot products of turned queries and keys."""
         places = torch.arange(q.shape[-2], device=q.device)
         scores = dot_scores(self.turn(q, places), self.turn(k, places))
-        if self.clamp is not None:
-            far = places.unsqueeze(-1) - places > self.clamp
-            as_clamp = self.turn(q, torch.full_like(places, self.clamp))
-            scores = torch.where(far, dot_scores(as_clamp, k), scores)
-        return weighted_sum(softmax(scores / q.shape[-1] ** 0.5, mask), v)
+        if self.clamp is None:
+            return scores
+        far = places.unsqueeze(-1) - places > self.clamp
+        as_clamp = self.turn(q, torch.full_like(places, self.clamp))
+        return torch.where(far, dot_scores(as_clamp, k), scores)
+
+    def attend(self, q, k, v, mask=None, tree=None):
+        """Let the words meet, turned."""
+        return weighted_sum(softmax(self.scores(q, k) / q.shape[-1] ** 0.5, mask), v)
 
 
 def interpolated(

@@ -136,6 +136,14 @@ def test_distances_above_a_clamp_are_read_as_the_clamp():
     assert Rotary(clamp=8).attend(q, k, v, causal).allclose(Rotary().attend(q, k, v, causal))
 
 
+def test_a_model_attends_by_the_scores_that_a_page_puts_in():
+    q, k, v = draw(3, 9, D)
+    scheme, clamped = Rotary(), Rotary(clamp=3)
+    scheme.scores = clamped.scores
+    assert scheme.attend(q, k, v).equal(clamped.attend(q, k, v))
+    assert not scheme.attend(q, k, v).allclose(Rotary().attend(q, k, v))
+
+
 def test_a_tree_scheme_without_a_tree_is_refused():
     with pytest.raises(ValueError, match="expected the edges between each two words, but got no"):
         Dependency(3, D).attend(*torch.randn(3, 6, D))
