@@ -160,7 +160,7 @@ print(my_translator.translate(sentence))
 #
 # ## One mistake at a time
 #
-# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ instead of $\sqrt{d_k}$; positions forgotten (all zero). **Which two have a wrong scale?**
+# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ instead of $\sqrt{d_k}$; positions forgotten (all zero). Where scores are too large, a head looks at one token; where they are too small, at all alike. **Which two have a wrong scale?**
 
 
 # %% tags=["hide-input"]
@@ -194,7 +194,7 @@ reveal(guess, "BD")
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale has none: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone. You see that something is wrong, but not what.
+# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale has none: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
 #
 # <details><summary>How we know</summary>
 #
@@ -398,14 +398,17 @@ print(f"{opening}{said!r}")
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. If so, a leak in the last blocks should do less: few blocks are left to read those rows. And are all early rows to blame? Give the mask back to the *first* row alone, and let all others leak. How likely is the right next word?
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. So leak in the first ten of thirty blocks alone, or in the last ten. And are all early rows to blame? Give the mask back to one row alone, the first or the second, and let all others leak. How likely is the right next word?
 
 
 # %% tags=["hide-input"]
-def but_in_row_one(q, k, v, mask=None):
-    visible = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
-    visible[0, 1:] = False
-    return grouped_query_attention(q, k, v, visible)
+def masked_in(row):
+    def rule(q, k, v, mask=None):
+        visible = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+        visible[row, row + 1 :] = False
+        return grouped_query_attention(q, k, v, visible)
+
+    return rule
 
 
 def likely(text, word, rule, blocks):
@@ -417,8 +420,10 @@ def likely(text, word, rule, blocks):
 
 ways = {
     "no leak": (leaking, []),
-    "last ten blocks leak": (leaking, range(20, 30)),
-    "all, but in row one": (but_in_row_one, range(30)),
+    "first ten blocks leak": (leaking, range(10)),
+    "last ten": (leaking, range(20, 30)),
+    "all, not in row one": (masked_in(0), range(30)),
+    "not in row two": (masked_in(1), range(30)),
     "all leak": (leaking, range(30)),
 }
 print(" " * 30, *ways, sep="   ")
@@ -431,15 +436,15 @@ for text, word in {
     print(f"{text + word:30}", *row, sep="   ")
 
 # %% [markdown]
-# A leak in the last ten blocks does no harm. And with only its first row masked the model finds its word, though every other row leaks in every block. So it is nearly enough that the first token sees nothing but itself: lesson 13 meets it again as the **attention sink**.
+# A leak in the first ten blocks is enough to lose the word, and one in the last ten does no harm: the damage is done early. And it is nearly enough that the *first* token sees nothing but itself. Masking the second one instead brings back neither *Paris* nor *cold*. Lesson 13 meets the first token again as the **attention sink**.
 #
 # There is a way without any mask. Feed the leaking model one token at a time, with *your* cache. No later token is there to be seen, so this must give what the mask gives:
 
 # %%
 tokens = leaky.tokenizer.encode(opening).ids
-with use_cache(leaky.rules, KeyValueCache):
+with use_cache(leaky.rules, KeyValueCache):  # a cache of yours for the rule of each block
     for i in range(len(tokens) + 9):
-        state = leaky.states(torch.tensor(tokens[i : i + 1]), i)
+        state = leaky.states(torch.tensor(tokens[i : i + 1]), i)  # of one token, at position i
         if i == len(tokens) - 1:
             tokens.append(int(leaky.scores(state[-1]).argmax()))
 print(leaky.tokenizer.decode(tokens))

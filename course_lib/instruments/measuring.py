@@ -37,7 +37,7 @@ def expect(claim: str, holds: bool, came: Any) -> None:
     (A claim about what is computed is an assertion, one about a training `training.expect`.)
     """
     note = "" if holds else " Here it does not: another processor, or other work beside it."
-    print(f"{'✓' if holds else '✗'} expected: {claim}. Came: {came}.{note}")
+    print(f"{'✓' if holds else '✗'} expected: {claim}. Measured: {came}.{note}")
 
 
 def saved_bytes(run: Callable[[], Any], besides: Sequence[Tensor] = ()) -> int:

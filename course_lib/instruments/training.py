@@ -146,15 +146,26 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     if short:
         taken = f"{short[0].steps} of {short[0].asked} steps were taken"
         sign, note = "–", f" Not judged here: {taken}."
-    text = f"{sign} expected: {claim}. Came: {came}.{note}"
+    text = f"{sign} expected: {claim}. Measured: {_rounded(came)}.{note}"
     data = {"claim": claim, "holds": None if short else bool(holds), "came": _plain(came)}
     display({"text/plain": text, CLAIM: data}, raw=True)
     if not short and not holds:
         raise ClaimFailed(
-            f"expected: {claim}. Came: {came}. It held in the runs of "
+            f"expected: {claim}. Measured: {came}. It held in the runs of "
             "research/results/claims.json, but another processor or version of torch may train "
             "otherwise: if nothing was changed above, it is the machine and no mistake of yours"
         )
+
+
+def _rounded(value: Any) -> Any:
+    """Return a number with three digits, and so those of a list or table, to be read."""
+    if isinstance(value, float):
+        return float(f"{value:.3g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    return [*map(_rounded, value)] if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:

@@ -22,8 +22,8 @@ def test_an_interval_is_told_by_both_ends(said):
 @pytest.mark.parametrize(
     ("draw", "needed"),
     [
-        (pictures.questions, "split: is a copy left?"),
-        (pictures.beam, "The likeliest sentence is ein"),
+        (pictures.questions, "split: One word away"),
+        (pictures.beam, "A beam of 2 keeps Haus and ein. Then Haus is finished"),
     ],
 )
 def test_a_drawing_has_its_finding_in_words(displayed, draw, needed):

@@ -21,7 +21,16 @@ def test_texts_are_read_aloud_below_their_names_whatever_characters_they_hold(sa
 def test_no_line_of_a_text_is_wider_than_its_column():
     rows = pictures._wrapped("\n".join(["word " * 30, "x" * 90]))
     assert len(rows) <= pictures.LINES
-    assert max(map(len, rows)) <= pictures.LINE
+    assert max(len(row) for row, _ in rows) + len(pictures.GOES_ON) <= pictures.LINE
+
+
+def test_a_long_line_is_one_line_in_words_and_marked_where_it_goes_on(said):
+    pictures.texts({"one": "word " * 12 + "\nend", "other": "x"}, "title")
+    assert f"one: “{' '.join(['word'] * 12)} / end”" in said[0]
+    assert [goes_on for _, goes_on in pictures._wrapped("word " * 12 + "\nend")] == [
+        *(False, True),
+        False,
+    ]
 
 
 def test_the_larger_model_is_eight_times_as_large_and_has_read_the_text_five_times():
@@ -60,8 +69,9 @@ def test_the_chances_of_a_line_break_are_told_where_lines_do_end(said):
 
 
 def test_contexts_are_told_with_the_n_gram_model(said):
-    pictures.by_context({"short": {1: 2.0, 2: 1.0}, "long": {1: 2.0, 2: 1.0, 4: 0.5}}, 1.25, "t")
-    assert "n-gram model 1.250; short 2.000 with 1, 1.000 with 2; long" in said[0]
+    curves = {"short": {1: 2.0, 2: 1.0}, "long": {1: 2.0, 2: 1.0, 4: 0.5}}
+    pictures.by_context(curves, {"n-gram model": 1.25, "told": 0.75}, "t")
+    assert "n-gram model 1.250; told 0.750; short 2.000 with 1, 1.000 with 2; long" in said[0]
 
 
 @pytest.mark.parametrize(

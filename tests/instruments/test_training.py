@@ -144,12 +144,19 @@ def trained(steps, asked=10):
 def test_a_claim_that_holds_is_shown_with_what_came(shown):
     expect("x moves", True, torch.tensor([0.5]), trained(10))
     [data] = shown
-    assert data["text/plain"] == "✓ expected: x moves. Came: tensor([0.5000])."
+    assert data["text/plain"] == "✓ expected: x moves. Measured: tensor([0.5000])."
     assert data[CLAIM] == {"claim": "x moves", "holds": True, "came": [0.5]}
 
 
+def test_what_was_measured_is_rounded_to_be_read_and_kept_as_it_is(shown):
+    came = {"losses": [1.48778, 600], "ahead": (0.0112932,)}
+    expect("x moves", True, came, trained(10))
+    assert "Measured: {'losses': [1.49, 600], 'ahead': (0.0113,)}." in shown[0]["text/plain"]
+    assert shown[0][CLAIM]["came"] == {"losses": [1.48778, 600], "ahead": [0.0112932]}
+
+
 def test_a_claim_that_fails_says_what_came_and_that_the_machine_may_be_the_reason(shown):
-    with pytest.raises(ClaimFailed, match=r"x moves. Came: 0.5.*it is the machine"):
+    with pytest.raises(ClaimFailed, match=r"x moves. Measured: 0.5.*it is the machine"):
         expect("x moves", False, 0.5, trained(10))
     assert shown[0][CLAIM]["holds"] is False
 

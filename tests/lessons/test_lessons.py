@@ -193,7 +193,7 @@ def test_a_cell_that_loads_results_has_changed_when_they_have(monkeypatch):
 
 def test_a_notebook_is_left_alone_where_text_is_not_all_or_a_clock_says_no(monkeypatch, capsys):
     changed = build(FILES[0])
-    late = new_output("stream", text="✗ expected: a race. Came: 2 s.\n")
+    late = new_output("stream", text="✗ expected: a race. Measured: 2 s.\n")
     changed.cells.append(new_code_cell("1", outputs=[late]))
     written = []
     monkeypatch.setattr(lessons_build, "build", lambda lesson: changed)

@@ -147,24 +147,27 @@ def test_by_brazilian_references_ours_is_twenty_behind_and_by_european_ones_leve
 
 
 @fetched
-def test_a_neighbour_and_the_dialect_of_the_references_count_each_by_itself():
+def test_of_short_texts_a_neighbour_helps_by_references_of_its_dialect_only():
     brazilian = {
         row[0]: row[1] for row in DUEL["corpora"]["held out, Brazilian references"]["shown"]
     }
     by = {"European": REFERENCES, "Brazilian": [brazilian.get(source, "") for source in SOURCES]}
-    near, far = ([i for i in part if SOURCES[i] in brazilian] for part in parts())
-    ahead = {
-        (name, dialect): interval(
-            *([texts[i] for i in part] for texts in (OURS, FIREFOX, references))
-        )
-        for name, part in (("near", near), ("far", far))
-        for dialect, references in by.items()
-    }
-    for dialect in by:
-        assert ahead["near", dialect][0] > ahead["far", dialect][1]
-    for part in ("near", "far"):
-        assert ahead[part, "European"][0] > ahead[part, "Brazilian"][1]
-    assert score(FIREFOX, near, by["Brazilian"]) - score(copied(), near, by["Brazilian"]) > 15
+
+    def ahead(part, dialect):
+        return interval(*([texts[i] for i in part] for texts in (OURS, FIREFOX, by[dialect])))
+
+    both = [[i for i in part if SOURCES[i] in brazilian] for part in parts()]
+    near, far = ([i for i in part if len(words(SOURCES[i])) <= 6] for part in both)
+    assert [len(near), len(far)] == [56, 48]
+    assert [round(end) for end in ahead(near, "European")] == [17, 43]
+    for part, dialect in ((near, "Brazilian"), (far, "European"), (far, "Brazilian")):
+        low, high = ahead(part, dialect)
+        assert low < 0 < high
+    assert score(FIREFOX, near, by["Brazilian"]) > score(OURS, near, by["Brazilian"])
+    copies = [score(copied(), near, by[dialect]) for dialect in by]
+    assert copies[1] < 0.62 * copies[0]
+    long = [i for i in both[1] if i not in far]
+    assert all(ahead(long, dialect)[1] < 0 for dialect in by)
 
 
 @fetched

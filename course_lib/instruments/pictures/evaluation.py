@@ -14,24 +14,25 @@ COLOURS: dict[str, str] = {
 
 
 def questions() -> None:
-    """Show the five things that a translator's score depends on, and what to ask of each."""
+    """Show the five things that a translator's score depends on, each above its section."""
     diagram = Diagram()
     parts: tuple[tuple[str, str, Role], ...] = (
-        ("texts", "who wrote them?", "plain"),
-        ("split", "is a copy left?", "plain"),
-        ("train", "how long?", "network"),
-        ("write", "how?", "query"),
-        ("score", "by whose reference?", "norm"),
+        ("texts", "Away from home", "plain"),
+        ("split", "One word away", "plain"),
+        ("train", "How it was trained", "network"),
+        ("write", "The same decoding", "query"),
+        ("score", "Whose Portuguese?", "norm"),
     )
     boxes = []
-    for i, (name, question, role) in enumerate(parts):
+    for i, (name, section, role) in enumerate(parts):
         boxes.append(diagram.box(name, (2.6 * i, 0), role, size=(1.9, 0.8)))
-        diagram.text(question, (2.6 * i, -0.9), size=SMALL)
+        diagram.text(section, (2.6 * i, -0.9), size=SMALL)
     for before, after in pairwise(boxes):
         diagram.arrow(before, after)
-    said = "; ".join(f"{name}: {question}" for name, question, _ in parts)
+    said = "; ".join(f"{name}: {section}" for name, section, _ in parts)
     diagram.show(
-        f"Five boxes in a row, with a question under each. {said} A score depends on all five."
+        f"Five boxes in a row, each above the section that is about it. {said}. A score depends on "
+        "all five."
     )
 
 
@@ -62,14 +63,16 @@ def intervals(differences: Mapping[str, tuple[float, float]], title: str) -> Non
         title, "difference in BLEU", "", size=(7, 0.9 + 0.45 * len(differences))
     )
     ax.axvline(0, color="0.6", linewidth=1)
+    ends = [end for both in differences.values() for end in both]
+    gap = 0.015 * (max(ends) - min(ends))
     for y, (low, high) in enumerate(differences.values()):
         ax.plot([low, high], [-y, -y], color=plots.COLOURS[0], linewidth=5, solid_capstyle="butt")
         # beside the bar, on the side away from the line
-        x, align = (high + 0.6, "left") if high > 0 else (low - 0.6, "right")
+        x, align = (high + gap, "left") if high > 0 else (low - gap, "right")
         text = f"{low:+.1f} to {high:+.1f}"
         ax.text(x, -y, text, va="center", ha=align, size="small")
-    ends = [end for both in differences.values() for end in both]
-    ax.set(xlim=(min(ends) - 18, max(ends) + 18), ylim=(0.5 - len(differences), 0.5))
+    room = 0.42 * (max(ends) - min(ends))  # for the numbers
+    ax.set(xlim=(min(ends) - room, max(ends) + room), ylim=(0.5 - len(differences), 0.5))
     ax.set_yticks([-y for y in range(len(differences))], list(differences))
     said = "; ".join(f"{x}: {low:+.1f} to {high:+.1f}" for x, (low, high) in differences.items())
     plots.show(figure, f"Intervals of differences in BLEU, and a line at 0. {said}.")
@@ -95,15 +98,15 @@ def beam() -> None:
         diagram.text(chance, (middle + 0.45, at[1] + 0.28), size=SMALL)
         return end
 
-    haus = branch(start, "Haus", (3.6, -2.7), "0.1", "dim")
-    das = branch(start, "das", (3.6, 2.4), "0.5")
+    das = branch(start, "das", (3.6, -2.7), "0.1", "dim")
+    haus = branch(start, "Haus", (3.6, 2.4), "0.5")
     ein = branch(start, "ein", (3.6, -0.9), "0.4", width=2.6)
     for begin, text, y, chance, product in (
-        (das, "Heim, stop", 2.4, "0.3", "0.15"),
-        (das, "stop", 1.2, "0.3", "0.15"),
+        (haus, "am", 2.4, "0.3", "0.15: alive"),
+        (haus, "im", 1.2, "0.2", "0.10"),
         (ein, "Heim, stop", -1.5, "0.1", "0.04"),
-        (haus, "stop", -2.7, "1.0", "0.10"),
-        (das, "Haus, stop", 3.6, "0.4", "0.20: greedy"),
+        (das, "Haus, stop", -2.7, "1.0", "0.10"),
+        (haus, "stop", 3.6, "0.5", "0.25: greedy"),
         (ein, "Haus, stop", -0.3, "0.9", "0.36: likeliest"),
     ):
         kept = ":" in product
@@ -112,9 +115,9 @@ def beam() -> None:
         colour = "black" if kept else "0.4"
         diagram.text(f"= {product}", (8.65, y), align="left", colour=colour)
     diagram.show(
-        "A tree of two steps. From start: das 0.5, ein 0.4, Haus 0.1. After das: Haus 0.4, which "
-        "makes 0.20, Heim 0.3 and stop 0.3, which make 0.15 each. After ein: Haus 0.9, which makes "
-        "0.36, and Heim 0.1, which makes 0.04. Haus alone has 0.10. The likeliest sentence is ein "
-        "Haus, and it does not begin with the likeliest token. A beam of 2 keeps das and ein, then "
-        "das Haus and ein Haus; the rest is grey."
+        "A tree of two steps. From start: Haus 0.5, ein 0.4, das 0.1. After Haus: stop 0.5, which "
+        "makes 0.25, am 0.3, which makes 0.15, and im 0.2, which makes 0.10. After ein: Haus 0.9, "
+        "which makes 0.36, and Heim 0.1, which makes 0.04. After das: Haus, 0.10. The likeliest "
+        "sentence is ein Haus, and it does not begin with the likeliest token. A beam of 2 keeps "
+        "Haus and ein. Then Haus is finished, and ein Haus and Haus am are alive; the rest is grey."
     )

@@ -12,33 +12,47 @@ from course_lib.instruments.drawings import SMALL, Diagram, Role
 
 BLUE, ORANGE, GREEN = plots.COLOURS[:3]
 LINE, LINES = 40, 8  # of a text in a picture: characters, and how many lines
+GOES_ON = "↪ "  # before a row that goes on the line above it
 NATS = "nats a character, held out"
 
 
-def _wrapped(text: str) -> list[str]:
-    """Return the first lines of a text, none longer than LINE; one that goes on is indented."""
+def _wrapped(text: str) -> list[tuple[str, bool]]:
+    """Return the first rows of a text, none longer than LINE, and whether each goes on a line."""
     rows = []
     for line in text.strip("\n").splitlines():
-        rows += textwrap.wrap(line, LINE, subsequent_indent="  ") or [""]
+        cut = textwrap.wrap(line, LINE - len(GOES_ON)) or [""]
+        rows += [(row, i > 0) for i, row in enumerate(cut)]
     return rows[:LINES]
 
 
 def texts(written: Mapping[str, str], title: str) -> None:
-    """Show the beginnings of texts, each below its name, two in a row."""
+    """Show the beginnings of texts, each below its name, two in a row.
+
+    A row that goes on a line, where it is too long for its column, begins with a grey mark.
+    """
     names = list(written)
     rows = -(-len(names) // 2)
     size, shown = (8.4, 0.4 + 2.0 * rows), [*names, ""][: 2 * rows]
     figure, panels = plots.panels(title, shown, size=size, rows=rows)
     for ax in panels:
         ax.set_axis_off()
+    look = {"family": "monospace", "size": 8.5, "va": "top", "parse_math": False}
     for ax, (name, text) in zip(panels, written.items(), strict=False):
         ax.set_title(name, size="small", weight="bold", color=BLUE, pad=4)
-        for i, row in enumerate(_wrapped(text)):
+        for i, (row, goes_on) in enumerate(_wrapped(text)):
             y = 0.97 - i / LINES
-            look = {"family": "monospace", "size": 8.5, "va": "top", "parse_math": False}
-            ax.text(0, y, row, transform=ax.transAxes, **look)
-    said = " ".join(f"{name}: “{' / '.join(_wrapped(x))}”." for name, x in written.items())
-    plots.show(figure, f"{len(names)} texts. {said}")
+            indent = " " * len(GOES_ON) if goes_on else ""
+            ax.text(0, y, indent + row, transform=ax.transAxes, **look)
+            if goes_on:
+                ax.text(0, y, GOES_ON, transform=ax.transAxes, color="0.55", **look)
+    said = " ".join(f"{name}: “{_told(text)}”." for name, text in written.items())
+    plots.show(figure, f"{len(names)} texts, with / for a line break. {said}")
+
+
+def _told(text: str) -> str:
+    """Return what `texts` shows of a text, a line of it between two slashes."""
+    parts = ((" " if goes_on else " / ") + row for row, goes_on in _wrapped(text))
+    return "".join(parts).removeprefix(" / ")
 
 
 def two_samples(figures: Mapping[str, Any]) -> None:
@@ -147,11 +161,13 @@ def model() -> None:
 def training(losses: Sequence[float], lines: Mapping[str, float], title: str) -> None:
     """Show a training's loss, a mean of ten steps if there are, between held-out losses."""
     figure, ax = plots.axes(title, "step", "nats a character", size=(6.8, 4.0))
+    top = max(lines.values()) + 0.26
+    ax.text(1.01 * len(losses), top, "held out:", color="0.4", va="center", size="small")
     width = min(10, len(losses))
     steps = range(0, len(losses) - width + 1, width)
     curve = [sum(losses[i : i + width]) / width for i in steps]
     ax.plot([i + width / 2 for i in steps], curve, color="0.6")
-    label = f"training loss, mean of {width} steps"
+    label = f"training loss of your model, mean of {width} steps"
     ax.text(len(losses) / 20, curve[0], label, color="0.4", va="bottom")
     place = 0.0
     ascending = sorted(lines.items(), key=lambda line: line[1])
@@ -199,21 +215,25 @@ def line_ends(text: str, chances: Mapping[str, Sequence[float]], title: str) -> 
     )
 
 
-def by_context(curves: Mapping[str, Mapping[int, float]], baseline: float, title: str) -> None:
-    """Show what each model pays for line ends, by the window that it reads, beside n-grams."""
+def by_context(
+    curves: Mapping[str, Mapping[int, float]], baselines: Mapping[str, float], title: str
+) -> None:
+    """Show what each model pays for line ends, by the window that it reads, beside counts."""
     label = "characters that it can read, at most"
-    figure, ax = plots.axes(title, label, "does the line end? (nats)", size=(6.8, 3.8))
-    said = [f"n-gram model {baseline:.3f}"]
-    ax.axhline(baseline, color=ORANGE, linestyle="--", linewidth=1)
+    figure, ax = plots.axes(title, label, "does the line end? (nats)", size=(7.4, 3.8))
+    windows = sorted({n for losses in curves.values() for n in losses})
+    said = []
+    for (name, loss), style in zip(baselines.items(), ("--", ":"), strict=False):
+        ax.axhline(loss, color=ORANGE, linestyle=style, linewidth=1)
+        ax.text(1.1 * windows[-1], loss, name, color=ORANGE, va="bottom")
+        said.append(f"{name} {loss:.3f}")
     for (name, losses), colour in zip(curves.items(), (BLUE, GREEN), strict=True):
         ax.plot(list(losses), list(losses.values()), ".-", color=colour)
         last = max(losses)
-        ax.text(1.1 * last, losses[last], name, color=colour, va="center")
+        ax.text(1.1 * last, losses[last], name, color=colour, va="top")
         said.append(f"{name} " + ", ".join(f"{loss:.3f} with {n}" for n, loss in losses.items()))
-    windows = sorted({n for losses in curves.values() for n in losses})
-    ax.text(1.1 * windows[-1], baseline, "n-gram model", color=ORANGE, va="bottom")
     ax.set_xscale("log", base=2)
-    ax.set(xticks=windows, xticklabels=windows, xlim=(1.8, 5 * windows[-1]), ylim=(0, None))
+    ax.set(xticks=windows, xticklabels=windows, xlim=(1.8, 7 * windows[-1]), ylim=(0, None))
     plots.show(figure, f"Loss of line ends by the characters that it can read. {'; '.join(said)}.")
 
 
