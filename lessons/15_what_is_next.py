@@ -114,31 +114,20 @@ print("from joined pairs: ", [round(x, 2) for x in joined[:, 0].tolist()])
 pictures.rounds()
 
 # %% [markdown]
-# **How many rounds does a text of a million tokens need?**
-
-# %%
-guess = None  # a number
-
-# %%
-reveal(guess, (1_000_000 - 1).bit_length())
-
-# %% [markdown]
-# With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
+# A text of a million tokens needs $\log_2 10^6$ rounds, rounded up: 20. With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
 #
 # And the delta rule? Multiply it out: $S_t = (I - \beta_t k_t k_t^T)\, S_{t-1} + \beta_t k_t v_t^T$. It is linear in the state, with a matrix for a decay, so two steps are still one. In practice a chunk of tokens is solved at once, as a small triangular system (Yang et al. 2024).
 
 # %% [markdown]
 # ## A state that chooses what it keeps
 #
-# Now the forgetting. In control theory an input $x$ drives a state $h$ in continuous time, and an output $y$ is read from it. This is a **state space model**:
-#
-# $$h'(t) = A\,h(t) + B\,x(t), \qquad y(t) = C\,h(t)$$
-
-# %% [markdown]
-# Text comes in steps, so the equation is **discretised**: hold the input at $x_t$ for a time $\Delta$ and solve. For one number, with $a < 0$:
+# Now the forgetting. In a **state space model** an input $x$ drives a state $h$ in continuous time, $h' = Ah + Bx$, and $y = Ch$ is read from it. Text comes in steps, so the equation is **discretised**: hold the input at $x_t$ for a time $\Delta$ and solve. For one number, with $a < 0$:
 #
 # $$h_t = e^{\Delta a}\, h_{t-1} + \frac{e^{\Delta a} - 1}{a}\, b\, x_t$$
 #
+# A large $\Delta$ replaces the state by the token, and a $\Delta$ of 0 leaves it untouched.
+
+# %% [markdown]
 # A **selective** state space model (Mamba; Gu & Dao 2023) computes $\Delta_t$, $b_t$ and $c_t$ from the token. Each of $d$ channels has a state of $s$ numbers. So $h_t$ and $a$ are $d \times s$, $x_t$ and $\Delta_t$ have size $d$, $b_t$ and $c_t$ size $s$, and $y_t = h_t c_t$.
 
 # %%
@@ -151,22 +140,6 @@ check("state_space/selective", selective)
 selective = mine("state_space/selective")
 
 # %% [markdown]
-# Take one channel of one number with $a = -1$ and $b = c = 1$. Five tokens bring $x = 1, 2, 3, 10, 4$, with $\Delta = 1$, but $\Delta = 50$ at the fourth. **What is read after the fourth token?**
-
-# %%
-guess = None  # a number
-
-# %% tags=["nbval-check-output"]
-x = torch.tensor([[1.0], [2.0], [3.0], [10.0], [4.0]])
-delta = torch.tensor([[1.0], [1.0], [1.0], [50.0], [1.0]])
-ones = torch.ones(5, 1)
-y = selective(x, delta, -torch.ones(1, 1), ones, ones)[:, 0]
-reveal(guess, y[3].item())
-print([round(value, 2) for value in y.tolist()])
-
-# %% [markdown]
-# A large $\Delta$ replaces the state by the token, and a $\Delta$ of 0 leaves it untouched. The token decides how much is forgotten.
-#
 # ## One equation, six rows
 #
 # Take the decay from the state space model and the replacement from the delta rule:
@@ -193,6 +166,27 @@ check("delta_rule/one_equation", matrix_memory)
 
 # %%
 matrix_memory = mine("delta_rule/one_equation")
+
+# %% [markdown]
+# ## What is a gate for?
+#
+# A text may change its subject. Write twelve keys in 8 dimensions, then twelve *other* keys, and ask for the second twelve. Between the two, a closed gate, a decay of 0, empties the matrix. **Which gains more by closing it, the sum or the delta rule?**
+
+# %%
+guess = None  # "sum" or "delta rule"
+
+# %%
+gains = {}
+for name, erase in (("sum", 0), ("delta rule", 1)):
+    is_open, closed = (
+        associations.after_a_change(matrix_memory, erase, decay, SEED) for decay in (1, 0)
+    )
+    print(f"{name:10} gate open {is_open} %, closed {closed} %")
+    gains[name] = closed - is_open
+reveal(guess, max(gains, key=gains.get))
+
+# %% [markdown]
+# A sum keeps all that it was ever given, so it needs the gate. The delta rule gains next to nothing: with $\beta = 1$, twelve new keys in 8 dimensions overwrite the old ones. It has its own price, since each new key also takes something from those just written, and a sum behind a closed gate recalls more of them. Language models do best with both (Yang et al. 2025, reported).
 
 # %% [markdown]
 # ## How much does a matrix hold?
@@ -341,13 +335,18 @@ claim = "with a block of attention recall is over 75 %, and 20 points higher"
 training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values())
 
 # %% [markdown]
-# That is a **hybrid**. Its growing cache is half that of two attention layers. Which of its layers recalls? Replace the memory by a layer in which each token sees only itself (*own token*). The model is as deep, with nearly as many parameters, and has no memory at all:
+# That is a **hybrid**, and its growing cache is half that of two attention layers. But does it need the memory? Not for this text, where each token carries a key and its value: a layer in which each token sees only itself (*own token*) does as well in its place. In a text the two are tokens of their own, *A 7 C 3 A 9*, and then the question *A*. A layer must first **join** a value with the key before it, as for lesson 06's induction heads:
 
 # %%
-pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
+pictures.by_layers(results.load("two_tokens")["figures"]["arms"])
 
 # %% [markdown]
-# It recalls as much. Two memories stay behind, even after four times the steps. So in this hybrid the attention does the recall. *One* layer of it is enough here: each token carries a key and its value, and one lookup answers. If they were two tokens, a layer would first have to join them, as for lesson 06's induction heads. In Kimi K3 only every fourth layer keeps a cache that grows.
+# Now each layer has its part. Without the memory nothing is joined, so there is nothing to look up. Two memories have not learned it by then. In Kimi K3 only every fourth layer keeps a cache that grows.
+#
+# <details><summary>How we know</summary>
+#
+# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for the two models that stay behind. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
+# </details>
 
 # %% [markdown]
 # ## What is next
@@ -392,7 +391,7 @@ pictures.by_layers([arm for arm in kept["arms"] if arm["d_k"] == 2])
 # %% [markdown]
 # ## What to remember
 #
-# A memory that erases learns to recall sooner than one that adds. Its size is fixed, and limits what it recalls. One layer of attention brings recall back.
+# A memory that erases learns to recall sooner than one that adds. Its size is fixed, and limits what it recalls. One layer of attention brings recall back. A gate empties a memory that adds.
 #
 # | | |
 # |:-|:-|

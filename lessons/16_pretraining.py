@@ -427,7 +427,7 @@ reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs 
 pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
 
 # %% [markdown]
-# The form does most of it. After wrong examples the model still finds two thirds of the words that it finds after true ones, and it can only know those from its pretraining (Min et al. 2022 saw this in large models). Each dot is one draw of the examples. The draws differ widely, and eight examples do worse than two.
+# The form does most of it: without examples a quarter of the answers already name the word, in a sentence about it. After wrong examples the model still finds two thirds of the words that it finds after true ones, and it can only know those from its pretraining (Min et al. 2022 saw this in large models). Each dot is one draw of the examples. The draws differ widely, and eight examples do worse than two.
 #
 # ## What came of it
 #

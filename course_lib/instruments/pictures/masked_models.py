@@ -10,6 +10,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from course_lib.data.questions import is_right, questions
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
@@ -169,17 +170,22 @@ def each_hidden(
 def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:
     """Show how often a model answers in one right word, by the number of examples it has read.
 
-    `figures` are those of research/results/pretraining.json; a dot is a draw of the examples.
+    `figures` are those of research/results/pretraining.json; a dot is a draw of the examples. In
+    grey is how often its answer names the word, whatever else it says.
     """
     by_count = {int(n): [run["share"] for run in runs] for n, runs in figures["examples"].items()}
+    words = [word for _, word in questions()][-len(figures["examples"]["0"][0]["told"]) :]
+    named = [
+        mean(is_right(*one) for run in runs for one in zip(run["told"], words, strict=True))
+        for runs in figures["examples"].values()
+    ]
     wrong, count = (
         [run["share"] for run in figures["wrong examples"]],
         figures["settings"]["wrong"],
     )
-    figure, ax = plots.axes(
-        title, "examples in the prompt", "right in one word, %", size=(6.8, 3.3)
-    )
+    figure, ax = plots.axes(title, "examples in the prompt", "of the answers, %", size=(6.8, 3.3))
     places = range(len(by_count))
+    ax.plot(places, [100 * share for share in named], color=GREY, linestyle="--")
     ax.plot(places, [100 * mean(seeds) for seeds in by_count.values()], color=BLUE)
     for x, seeds in zip(places, by_count.values(), strict=True):
         ax.plot([x] * len(seeds), [100 * y for y in seeds], "o", color=BLUE, markersize=4)
@@ -187,12 +193,15 @@ def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:
     ax.plot([at] * len(wrong), [100 * y for y in wrong], "D", color=ORANGE, markersize=4)
     text = f"{count} with wrong answers"
     ax.text(at, 100 * min(wrong) - 3, text, color=ORANGE, ha="center", va="top", size="small")
+    ax.text(-0.05, 100 * named[0] + 10, "name the right word", color=GREY, size="small")
+    ax.text(0.45, 100 * mean(by_count[0]) + 1, "are that word", color=BLUE, size="small")
     ax.set_xticks(list(places), [str(n) for n in by_count])
     ax.set(ylim=(0, 100), xlim=(-0.2, len(by_count) - 0.2))
     said = ", ".join(f"{n} examples {100 * mean(x):.0f}" for n, x in by_count.items())
+    naming = ", ".join(f"{100 * share:.0f}" for share in named)
     plots.show(
         figure,
         "Percent of questions answered in exactly the one right word, by the number of examples "
-        f"in the prompt, means of {len(wrong)} draws: {said}. {count} examples with wrong "
-        f"answers: {100 * mean(wrong):.0f}.",
+        f"in the prompt, means of {len(wrong)} draws: {said}. Answers that name the word, whatever "
+        f"else they say: {naming}. {count} examples with wrong answers: {100 * mean(wrong):.0f}.",
     )

@@ -119,17 +119,16 @@ def by_steps(arms: Arms, last: float) -> None:
 
 
 def by_layers(arms: Arms) -> None:
-    """Show recall, a point a seed, for stored models with different layers and lengths."""
-    title = "One layer of attention is enough; the other need not mix tokens at all"
-    figure, ax = plots.axes(title, "rewritten keys recalled, %", "", size=(7.4, 2.6))
-    names, said = [], []
-    for arm in arms:
-        for steps, shares in arm["recalled"].items():
-            colour = ORANGE if "attention" in arm["layers"] else BLUE
-            percent = [100 * share for share in shares]
-            ax.plot(percent, [len(names)] * len(percent), "o", color=colour, alpha=0.7)
-            names.append(f"{' + '.join(arm['layers'])}, {int(steps):,} steps")
-            said.append(f"{names[-1]}: {', '.join(f'{share:.0f}' for share in percent)}")
+    """Show recall, a point a seed, for stored models with different layers."""
+    title = "After 400 steps only memory + attention recalls"
+    figure, ax = plots.axes(title, "rewritten keys recalled, %", "", size=(7.4, 2.4))
+    names = [" + ".join(arm["layers"]).replace("delta rule", "memory") for arm in arms]
+    said = []
+    for row, (name, arm) in enumerate(zip(names, arms, strict=True)):
+        percent = [100 * share for share in arm["recalled"]]
+        colour = ORANGE if "attention" in arm["layers"] else BLUE
+        ax.plot(percent, [row] * len(percent), "o", color=colour, alpha=0.7)
+        said.append(f"{name}: {', '.join(f'{share:.0f}' for share in percent)}")
     ax.set_yticks(range(len(names)), names)
     ax.set(xlim=(0, 104), ylim=(len(names) - 0.5, -0.5))
     plots.show(figure, f"Rewritten keys recalled, percent, a point a seed. {'; '.join(said)}.")
