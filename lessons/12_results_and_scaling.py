@@ -161,7 +161,7 @@ for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
-# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. The race was fair without the hidden half.
+# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. The race was fair without the hidden half, and with it 12 and 16 win (research/results/executed_race.json).
 
 # %%
 needs("shakespeare")
@@ -201,7 +201,7 @@ check("scaling/fit_power_law", fit_power_law)
 fit_power_law = mine("scaling/fit_power_law")
 
 # %% [markdown]
-# Now the decision that laboratories pay millions for. You have runs at small budgets, and one shot at a large one. Which size?
+# You have runs at small budgets, and one shot at a large one. Which size?
 
 # %%
 # exercise: scaling/choose_size
@@ -254,7 +254,7 @@ pictures.waste(kept["rows"], 4.8e11, shares)
 # %% [markdown]
 # Less than half. Four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 #
-# So score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. The baselines are fixed exponents: 0.5 doubles the size from budget to budget. Each starts from a budget 4, 16 or 64 times smaller.
+# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. (Entries above 60 % are from far outside its points.) The baselines are fixed exponents: 0.5 doubles the size from budget to budget. Each starts from a budget 4, 16 or 64 times smaller.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
@@ -323,12 +323,12 @@ pictures.scored(least, fourth, chosen)
 # %% [markdown]
 # The rule that people took from it, *20 tokens for each parameter*, holds for their text and their exponents. Those are less certain than they look. (Explorations: [How well must an exponent be known?](explorations/12_chinchilla.ipynb), [six architectures at one budget](explorations/12_small_table.ipynb).)
 #
-# And in 2025 Qwen3-8B read 36 trillion tokens, over 4,000 for each parameter (Qwen 2025). That is no mistake: the valley counts the training alone, and a model is used every day.
+# In 2025 Qwen3-8B read 36 trillion tokens, over 4,000 for each parameter (Qwen 2025). But the valley counts the training alone, and a model is used every day.
 
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: about $2N$ operations. So a smaller model is cheaper with every token. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. **After how many written tokens has the small one paid back?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. **After how many written tokens has the small one paid back?**
 
 # %% tags=["training"]
 small = 15_840
@@ -369,7 +369,7 @@ for name, (total, active, size, numbers) in open_models.items():
 # %% [markdown]
 # Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are not counted.
 #
-# By the end of 2026 this is a common form: DeepSeek-V4-Pro uses a small share of its parameters for a token, and in a long text a tenth of its predecessor's cache (DeepSeek-AI 2026). [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
+# [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
 
 # %% [markdown]
 # Now serve Qwen3-8B on one H100, which computes up to 989 trillion operations a second and reads 3.35 trillion bytes. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
@@ -405,7 +405,7 @@ check("scaling/mend_memory", training_memory)
 training_memory = mine("scaling/mend_memory")
 
 # %% [markdown]
-# PyTorch calls a hook for each tensor that it keeps for the backward pass. What does lesson 10's model keep?
+# PyTorch calls a hook for each tensor that it keeps for the backward pass.
 
 # %% tags=["nbval-check-output"]
 model, tokens = LanguageModel(77, 2, 96, 4, 384, max_length=64), torch.randint(77, (16, 64))
@@ -415,7 +415,7 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# The bill leaves out the last norm's vectors. Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# (The last norm is left out.) Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four
@@ -433,11 +433,11 @@ reveal(guess, max(bill, key=bill.get))
 pictures.memory(bill)
 
 # %% [markdown]
-# Training code of 2026 does not keep those rows: a **fused kernel** computes them again in the backward pass (lesson 13 builds it). Then the vectors take the most. **Checkpointing** keeps only each block's input, and computes the whole block again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
+# PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. Training code of 2026 keeps neither: a **fused kernel** computes them again in the backward pass (lesson 13 builds it). Then the vectors take the most. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 #
 # ## The table of 2017
 #
-# One table in Vaswani et al. 2017 made the Transformer famous. **BLEU** (lesson 11) scores translations from English to German; the cost is printed in FLOPs.
+# A table in Vaswani et al. 2017 made the Transformer famous. **BLEU** (lesson 11) scores translations from English to German; the cost is printed in FLOPs.
 
 # %% [markdown]
 # > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s). A training costs a *number* of **floating-point operations** (FLOPs), the same on a slow machine and on a fast one.
@@ -471,7 +471,7 @@ pictures.table_of_2017(quoted, counted)
 # %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor nearly tells its loss. A wrong size looks cheap in nats and is expensive in operations. A model that is used much is made smaller and trained longer than the valley says.
+# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor nearly tells its loss. A model that is used much is made smaller and trained longer than the valley says.
 #
 # | | |
 # |:-|:-|

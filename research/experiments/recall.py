@@ -40,6 +40,7 @@ ROWS_OF_MOST = {
     "delta rule, beta = 0.05": (D_K, D_K),
     "linear, d_v = 32": (D_K, 2 * D_K),
     "linear, d_k = 32": (2 * D_K, D_K),
+    "linear, d_k = 48": (3 * D_K, D_K),
     "linear, d_k = 64": (4 * D_K, D_K),
     "dense, 8 and 8": (8, 8),
     "dense, 8 and 4": (8, 4),

@@ -28,7 +28,7 @@ LOSSES = {"random": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
             "Sorted by bucket they are 1 4 0 2 5 6 3 7",
         ),
         (
-            lambda: pictures.choices("It finds", LOSSES, 5.5),
+            lambda: pictures.choices("It finds", LOSSES, 5.5, 32),
             "random: 12.0 with 4, 12.5 with 9; chosen: 10.5 with 4, 6.2 with 9. All blocks: 5.5",
         ),
     ],

@@ -1,10 +1,12 @@
 """What the instruments of cost and agreement promise."""
 
 import time
+from functools import partial
 
 import pytest
 import torch
 
+from course_lib.attention import softmax
 from course_lib.instruments.measuring import (
     largest_difference,
     random_vectors,
@@ -71,3 +73,13 @@ def test_a_difference_in_values_is_found(factor, agrees):
 def test_a_difference_in_gradients_alone_is_found():
     x = random_vectors(4, dtype=torch.float64)
     assert largest_difference(x * 2, x + x.detach(), x) > 0.1
+
+
+def test_torchs_softmax_keeps_one_row_of_weights_where_ours_keeps_two():
+    scores, values = (torch.randn(8, 64, n).requires_grad_() for n in (64, 4))
+    kept = [
+        saved_bytes(lambda soft=soft: soft(scores) @ values, besides=[scores, values])
+        for soft in (partial(torch.softmax, dim=-1), softmax)
+    ]
+    assert kept[0] == scores.nbytes
+    assert kept[1] == pytest.approx(2 * scores.nbytes, rel=0.05)  # and a total a row

@@ -14,12 +14,15 @@ RUNS = [
 
 
 def test_valleys_name_the_least_point_of_each_budget_and_the_learners_row(said):
-    pictures.valleys(RUNS, [(5e3, 2.34), (1e4, 2.25), (2e4, 2.5)])
+    yours = [(5e3, 2.34), (1e4, 2.25), (2e4, 2.5)]
+    pictures.valleys(RUNS, yours)
     for flops in FLOPS:
         points = [(x["parameters"], x["loss"]) for x in RUNS if x["flops"] == flops]
         best, least = isoflop.minimum(points)
         assert f"{flops:.1e} operations: least {least:.2f} at {best:,.0f}" in said[0]
-    assert said[0].endswith("Your row: 2.34 at 5,000, 2.25 at 10,000, 2.50 at 20,000.")
+    best, least = isoflop.minimum(yours)
+    own = "Your row: 2.34 at 5,000, 2.25 at 10,000, 2.50 at 20,000"
+    assert said[0].endswith(f"{own}; its star {least:.2f} at {best:,.0f}.")
 
 
 def test_a_score_tells_what_a_line_and_a_floor_promised_and_what_came(said):

@@ -35,18 +35,23 @@ def test_near_needles_help_a_global_block_that_has_a_window_beside_it():
     assert ends["window + global"] < ends["global"]
 
 
-def test_exact_attention_tells_short_keys_apart_and_a_sum_needs_as_many_features_as_keys():
+def test_linear_attention_finds_every_needle_since_one_needle_is_one_pair():
+    assert all(min(run["found"]) > 0.99 for run in NEEDLE["one"]["linear"])
+
+
+def test_exact_attention_tells_short_keys_apart_and_a_sum_needs_three_features_for_four_keys():
     found = {row: [curve[-1] for curve in runs["64"]] for row, runs in RECALL.items()}
     assert all(0.3 < share < 0.36 for row in ("window", "Linformer") for share in found[row])
     exact = ("dense", "dense, 8 and 8", "dense, 8 and 4")
     assert all(share > 0.98 for row in ("linear, d_k = 64", *exact) for share in found[row])
     assert all(share < 0.46 for share in found["linear"])
+    assert all(share > 0.98 for share in found["linear, d_k = 48"])
     assert all(0.7 < share < 0.8 for share in found["linear, d_k = 32"])
 
 
 def test_another_learning_rate_changes_little_of_what_is_recalled():
     rates = results.load("recall")["figures"]["other rates"]
-    linear = ("linear", "linear, d_k = 32", "linear, d_k = 64")
+    linear = ("linear", "linear, d_k = 32", "linear, d_k = 48", "linear, d_k = 64")
     exact = ("dense", "dense, 8 and 8", "dense, 8 and 4")
     for row in ("window", "Linformer", *linear, *exact):
         own = RECALL[row]["64"][0][-1]
@@ -62,3 +67,11 @@ def test_the_table_of_the_gpu_is_the_stored_step():
     assert [row[0] for row in rows] == [206, 241]
     assert [round(rows[0][1], 1), rows[1][1]] == [18.6, 0.177]
     assert 13 < rows[0][2] / rows[1][2] < 15
+
+
+def test_nine_chosen_blocks_of_32_do_as_well_as_all_and_cost_half_a_nat_if_they_are_longer():
+    by_block = results.load("chosen_blocks")["figures"]
+    means = {block: {k: sum(x) / len(x) for k, x in by_block[block].items()} for block in by_block}
+    assert means["4"]["chosen"] < means["4"]["all"]
+    assert 0.4 < means["8"]["chosen"] - means["8"]["all"] < 0.7
+    assert all(min(by["random"]) > max(by["chosen"]) + 4 for by in by_block.values())

@@ -126,3 +126,9 @@ def test_valleys_of_one_seed_choose_sizes_that_are_alike():
     for seed in range(3):
         own = [x for x, row in zip(runs, KEPT["rows"], strict=True) if row["seed"] == seed]
         assert abs(math.log(choose_size(own, LARGER) / choose_size(runs, LARGER))) < 0.2
+
+
+def test_with_the_hidden_half_of_the_scores_paid_for_12_and_16_still_win():
+    losses = results.load("executed_race")["figures"]["losses"]
+    mean = {int(d): sum(runs) / len(runs) for d, runs in losses.items()}
+    assert max(mean[12], mean[16]) < min(mean[8], mean[24], mean[32]) - 0.02

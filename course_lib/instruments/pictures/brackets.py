@@ -84,7 +84,7 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
 
     `heads` are (name, numbers in a key, numbers that the head keeps, shares).
     """
-    title = "64 pairs: 8 numbers a key are enough for softmax, 32 too few for a sum"
+    title = "64 pairs: softmax needs keys of 8 numbers, a sum about 48 features"
     label = "numbers in a key, or features"
     figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.8))
     colours = {"exact": ORANGE, "linear": BLUE}
@@ -119,7 +119,7 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
     ax.text(5.2, chance + 0.02, "chance", color="0.4", size="small")
     ax.text(90, 0.04, "grey: numbers that a head keeps", color=GREY, size="small", ha="right")
     ax.set(xscale="log", xlim=(5, 90), ylim=(0, 1.14))
-    ticks = [8, 16, 32, 64]
+    ticks = [8, 16, 32, 48, 64]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.minorticks_off()
     plots.show(figure, f"Share of 64 values found, by the numbers in a key: {'; '.join(said)}.")
@@ -176,23 +176,30 @@ def hash_sort_cut(found: Sequence[int], chunk: int) -> None:
     )
 
 
-def choices(title: str, losses: Mapping[str, Mapping[int, float]], full: float) -> None:
-    """Show a model's loss by the blocks that each row sees; `losses` are by the way to choose."""
+def choices(
+    title: str, losses: Mapping[str, Mapping[int, float]], full: float, blocks: int
+) -> None:
+    """Show a model's loss by the share of the blocks that a query sees at most.
+
+    `losses` are by the way to choose and by how many of the `blocks` it sees, `full` with all.
+    """
     figure, ax = plots.axes(
-        title, "blocks that a row sees", "loss on the second copy (nats)", size=(6.8, 3.4)
+        title, f"% of {blocks} blocks", "loss on the second copy (nats)", size=(6.8, 3.4)
     )
     said = []
     for (name, by_blocks), colour in zip(losses.items(), (ORANGE, BLUE), strict=False):
-        ax.plot(*zip(*by_blocks.items(), strict=True), "o-", color=colour)
-        first = next(iter(by_blocks.items()))
-        ax.annotate(name, first, (8, 5), textcoords="offset points", color=colour, size="small")
+        shares = [(100 * n / blocks, loss) for n, loss in by_blocks.items()]
+        ax.plot(*zip(*shares, strict=True), "o-", color=colour)
+        ax.annotate(
+            name, shares[-1], (8, -3), textcoords="offset points", color=colour, size="small"
+        )
         said.append(f"{name}: " + ", ".join(f"{x:.1f} with {n}" for n, x in by_blocks.items()))
     ax.axhline(full, color="0.4", linestyle=":", linewidth=1.2)
-    least = min(min(by_blocks) for by_blocks in losses.values())
-    ax.text(least, full - 0.6, "all blocks", color="0.4", size="small")
-    ax.set(ylim=(0, None))
+    ax.plot(100, full, "o", color="0.4")
+    ax.text(98, full + 0.35, "all blocks", color="0.4", size="small", ha="right")
+    ax.set(ylim=(0, None), xlim=(0, 104))
     plots.show(
         figure,
-        f"Loss of SmolLM2 on the second copy of a list by the blocks that a row sees. "
+        f"Loss of SmolLM2 on the second copy of a list, by how many of {blocks} blocks it sees. "
         f"{'; '.join(said)}. All blocks: {full:.1f}.",
     )

@@ -59,29 +59,35 @@ def valleys(runs: Rows, yours: Points) -> None:
     """Show runs at several budgets with their parabolas, and the learner's own row."""
     title = "At each budget a middle size is best, and it grows with the budget"
     figure, ax = plots.axes(title, "parameters N", "held-out loss (nats)", size=(7, 4.2))
-    said = [_valley(ax, flops, points, colour) for flops, points, colour in _by_budget(runs)]
+    own_colour, *others = plots.COLOURS  # a budget has one colour in all pictures
+    said = [_valley(ax, *budget) for budget in _by_budget(runs, others)]
     parameters, losses = np.array(yours).T
     grid = np.linspace(np.log(parameters.min()), np.log(parameters.max()), 40)
     own_fit = np.polyval(np.polyfit(np.log(parameters), losses, 2), grid)
-    ax.plot(np.exp(grid), own_fit, color="black", linewidth=1.2, linestyle=":")
-    ax.plot(parameters, losses, "o", color="black", fillstyle="none")
-    ax.text(1.08 * parameters.max(), own_fit[-1], "your row", va="center", size="small")
+    ax.plot(np.exp(grid), own_fit, color=own_colour, linewidth=1.2, linestyle=":")
+    ax.plot(parameters, losses, "o", color=own_colour, fillstyle="none")
+    best, least = isoflop.minimum(yours)
+    ax.plot(best, least, "*", color=own_colour, markersize=13)
+    end = (1.08 * parameters.max(), own_fit[-1])
+    ax.text(*end, "your row", color=own_colour, va="center", size="small")
     ax.set(xlim=(1700, 330_000))
     _sizes(ax, 3000, 10_000, 30_000, 100_000)
     own = ", ".join(f"{loss:.2f} at {n:,.0f}" for n, loss in yours)
     plots.show(
         figure,
         f"Held-out loss against parameters, logarithmic, with a parabola a budget. "
-        f"{'; '.join(said)}. Your row: {own}.",
+        f"{'; '.join(said)}. Your row: {own}; its star {least:.2f} at {best:,.0f}.",
     )
 
 
-def _by_budget(runs: Rows) -> list[tuple[float, Points, str]]:
+def _by_budget(
+    runs: Rows, colours: Sequence[str] = plots.COLOURS
+) -> list[tuple[float, Points, str]]:
     """Return each budget, its points (N, loss) and its colour."""
     budgets = sorted({row["flops"] for row in runs})
     return [
         (c, [(row["parameters"], row["loss"]) for row in runs if row["flops"] == c], colour)
-        for c, colour in zip(budgets, plots.COLOURS, strict=False)
+        for c, colour in zip(budgets, colours, strict=False)
     ]
 
 
