@@ -473,14 +473,14 @@ claim = "32 blocks of post-norm end over 0.2 nats lower from small weights than 
 training.expect(claim, came[1] < came[0] - 0.2, came, post, turned)
 
 # %% [markdown]
-# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read (at three times the rate, hardly). Neither a lower rate nor a long warm-up replaces the switch. Held-out losses, means of two seeds, where the baseline has 3.36:
+# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read (at three times the rate, hardly). Neither a lower rate nor a long warm-up replaces the switch. Held-out losses, two seeds (baseline 3.36):
 #
 # | initial weights | learning rate | warm-up over 5 % | over 30 % |
 # |:-|-:|-:|-:|
 # | torch's | 0.001 | 3.48 | 3.52 |
 # | torch's | 0.003 | 3.38 | 3.38 |
-# | $N(0, 0.02^2)$ | 0.003 | 2.83 | not tried |
-# | $N(0, 0.02^2)$ | 0.01 | 3.29 | not tried |
+# | $N(0, 0.02^2)$ | 0.003 | 2.83 | – |
+# | $N(0, 0.02^2)$ | 0.01 | 3.29 | – |
 #
 # The authors of 2017 had another help, a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3 of the paper). Xiong et al. 2020 trace the need for it to post-norm. All trainings above had one over 5 % of the steps, and clipped gradients. [An exploration](explorations/07_norms.ipynb) sweeps it, and mends **DeepNorm**, which builds the third switch into the block.
 #
