@@ -8,6 +8,73 @@ import torch.nn as nn
 from einops import einsum, rearrange, reduce
 
 
+# § 3.2.1
+def softmax(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    peak = reduce(scores.detach(), "... key -> ... 1", "max")
+    exponentials = torch.exp(scores - peak.masked_fill(peak == float("-inf"), 0.0))
+    total = reduce(exponentials, "... key -> ... 1", "sum")
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+# § 3.2.1
+def dot_scores(q, k):
+    return einsum(q, k, "... query d_k, ... key d_k -> ... query key")
+
+
+def weighted_sum(weights, v):
+    return einsum(weights, v, "... query key, ... key d_v -> ... query d_v")
+
+
+# § 3.2.1
+def scaled_dot_product_attention(q, k, v, mask=None):
+    d_k = q.shape[-1]
+    scores = dot_scores(q, k) / d_k**0.5
+    return weighted_sum(softmax(scores, mask), v)
+
+
+# § 3.2.2
+def split_heads(x, heads):
+    d_model = x.shape[-1]
+    return rearrange(x, "... n (heads d_k) -> ... heads n d_k", heads=heads)
+
+
+# § 3.2.2
+def merge_heads(x):
+    return rearrange(x, "... heads n d_k -> ... n (heads d_k)")
+
+
+# § 3.2.2
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, heads, rule=scaled_dot_product_attention):
+        super().__init__()
+        self.heads, self.rule = (heads, rule)
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key, value, mask=None):
+        q = split_heads(self.w_q(query), self.heads)
+        k = split_heads(self.w_k(key), self.heads)
+        v = split_heads(self.w_v(value), self.heads)
+        if mask is not None:
+            mask = rearrange(mask, "... query key -> ... 1 query key")
+        attended = self.rule(q, k, v, mask)
+        return self.w_o(merge_heads(attended))
+
+
+# § 3.2.3
+class AsSelfAttention(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, x, mask=None):
+        return self.attention(x, x, x, mask)
+
+
 # § 3.2.3
 class AsCrossAttention(nn.Module):
     def __init__(self, attention):
@@ -19,13 +86,10 @@ class AsCrossAttention(nn.Module):
 
 
 # § 3.2.3
-class AsSelfAttention(nn.Module):
-    def __init__(self, attention):
-        super().__init__()
-        self.attention = attention
-
-    def forward(self, x, mask=None):
-        return self.attention(x, x, x, mask)
+def causal_mask(n_q, n_k=None, *, device=None):
+    n_k = n_q if n_k is None else n_k
+    everywhere = torch.ones(n_q, n_k, dtype=torch.bool)
+    return everywhere.tril(n_k - n_q)
 
 
 # § 3.3
@@ -48,61 +112,25 @@ class FeedForward(nn.Module):
         return self.network(x, self.w_1, self.b_1, self.w_2, self.b_2)
 
 
-# § 3.2.2
-def merge_heads(x):
-    return rearrange(x, "... heads n d_k -> ... n (heads d_k)")
+# § 3.5
+def sinusoidal(n, d_model, *, device=None):
+    places = torch.arange(n, dtype=torch.get_default_dtype())
+    speeds = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+    angles = places.unsqueeze(-1) * speeds
+    waves = torch.stack([torch.sin(angles), torch.cos(angles)])
+    return rearrange(waves, "wave n c -> n (c wave)")
 
 
-# § 3.2.1
-def dot_scores(q, k):
-    return einsum(q, k, "... query d_k, ... key d_k -> ... query key")
-
-
-# § 3.2.1
-def softmax(scores, mask=None):
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    peak = reduce(scores.detach(), "... key -> ... 1", "max")
-    exponentials = torch.exp(scores - peak.masked_fill(peak == float("-inf"), 0.0))
-    total = reduce(exponentials, "... key -> ... 1", "sum")
-    return exponentials / total.masked_fill(total == 0, 1.0)
-
-
-def weighted_sum(weights, v):
-    return einsum(weights, v, "... query key, ... key d_v -> ... query d_v")
-
-
-# § 3.2.1
-def scaled_dot_product_attention(q, k, v, mask=None):
-    d_k = q.shape[-1]
-    scores = dot_scores(q, k) / d_k**0.5
-    return weighted_sum(softmax(scores, mask), v)
-
-
-# § 3.2.2
-def split_heads(x, heads):
-    d_model = x.shape[-1]
-    return rearrange(x, "... n (heads d_k) -> ... heads n d_k", heads=heads)
-
-
-# § 3.2.2
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, heads, rule=scaled_dot_product_attention):
+# § 3.4 and 3.5
+class Embedding(nn.Module):
+    def __init__(self, vocab, d_model, max_length, positions=sinusoidal):
         super().__init__()
-        self.heads, self.rule = (heads, rule)
-        self.w_q = nn.Linear(d_model, d_model)
-        self.w_k = nn.Linear(d_model, d_model)
-        self.w_v = nn.Linear(d_model, d_model)
-        self.w_o = nn.Linear(d_model, d_model)
+        self.table = nn.Parameter(torch.randn(vocab, d_model) / d_model**0.5)
+        self.register_buffer("positions", positions(max_length, d_model), persistent=False)
 
-    def forward(self, query, key, value, mask=None):
-        q = split_heads(self.w_q(query), self.heads)
-        k = split_heads(self.w_k(key), self.heads)
-        v = split_heads(self.w_v(value), self.heads)
-        if mask is not None:
-            mask = rearrange(mask, "... query key -> ... 1 query key")
-        attended = self.rule(q, k, v, mask)
-        return self.w_o(merge_heads(attended))
+    def forward(self, tokens):
+        n, (max_length, d_model) = (tokens.shape[-1], self.positions.shape)
+        return d_model**0.5 * self.table[tokens] + self.positions[:n].to(self.table)
 
 
 # § 3.1
@@ -144,6 +172,57 @@ def residual(norm):
 
 
 # § 3.1
+class EncoderBlock(nn.Module):
+    def __init__(
+        self,
+        d_model,
+        heads,
+        d_ff,
+        norm="post",
+        *,
+        attention=MultiHeadAttention,
+        feed_forward=FeedForward,
+        norm_layer=layer_norm,
+    ):
+        super().__init__()
+        add = residual(norm)
+        self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
+        self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
+
+    def forward(self, x, mask=None):
+        seen = self.attention(x, mask)
+        return self.feed_forward(seen)
+
+
+class Norm(nn.Module):
+    def __init__(self, d_model, norm_layer=layer_norm):
+        super().__init__()
+        self.norm_layer = norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        return self.norm_layer(x, self.gain, self.bias)
+
+
+# § 3.1
+class Encoder(nn.Module):
+    def __init__(
+        self, vocab, layers, d_model, heads, d_ff, max_length, norm="post", *, block=EncoderBlock
+    ):
+        super().__init__()
+        self.embedding = Embedding(vocab, d_model, max_length)
+        self.blocks = nn.ModuleList((block(d_model, heads, d_ff, norm) for _ in range(layers)))
+        self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(self, tokens, mask=None):
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x, mask)
+        return self.last_norm(x)
+
+
+# § 3.1
 class DecoderBlock(nn.Module):
     def __init__(
         self,
@@ -170,45 +249,6 @@ class DecoderBlock(nn.Module):
         return self.feed_forward(x)
 
 
-# § 3.5
-def sinusoidal(n, d_model, *, device=None):
-    places = torch.arange(n, dtype=torch.get_default_dtype())
-    speeds = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
-    angles = places.unsqueeze(-1) * speeds
-    waves = torch.stack([torch.sin(angles), torch.cos(angles)])
-    return rearrange(waves, "wave n c -> n (c wave)")
-
-
-# § 3.4 and 3.5
-class Embedding(nn.Module):
-    def __init__(self, vocab, d_model, max_length, positions=sinusoidal):
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(vocab, d_model) / d_model**0.5)
-        self.register_buffer("positions", positions(max_length, d_model), persistent=False)
-
-    def forward(self, tokens):
-        n, (max_length, d_model) = (tokens.shape[-1], self.positions.shape)
-        return d_model**0.5 * self.table[tokens] + self.positions[:n].to(self.table)
-
-
-class Norm(nn.Module):
-    def __init__(self, d_model, norm_layer=layer_norm):
-        super().__init__()
-        self.norm_layer = norm_layer
-        self.gain = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        return self.norm_layer(x, self.gain, self.bias)
-
-
-# § 3.2.3
-def causal_mask(n_q, n_k=None, *, device=None):
-    n_k = n_q if n_k is None else n_k
-    everywhere = torch.ones(n_q, n_k, dtype=torch.bool)
-    return everywhere.tril(n_k - n_q)
-
-
 # § 3.1
 class Decoder(nn.Module):
     def __init__(
@@ -224,46 +264,6 @@ class Decoder(nn.Module):
         mask = causal_mask(tokens.shape[-1])
         for block in self.blocks:
             x = block(x, memory, mask, memory_mask)
-        return self.last_norm(x)
-
-
-# § 3.1
-class EncoderBlock(nn.Module):
-    def __init__(
-        self,
-        d_model,
-        heads,
-        d_ff,
-        norm="post",
-        *,
-        attention=MultiHeadAttention,
-        feed_forward=FeedForward,
-        norm_layer=layer_norm,
-    ):
-        super().__init__()
-        add = residual(norm)
-        self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
-        self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
-
-    def forward(self, x, mask=None):
-        seen = self.attention(x, mask)
-        return self.feed_forward(seen)
-
-
-# § 3.1
-class Encoder(nn.Module):
-    def __init__(
-        self, vocab, layers, d_model, heads, d_ff, max_length, norm="post", *, block=EncoderBlock
-    ):
-        super().__init__()
-        self.embedding = Embedding(vocab, d_model, max_length)
-        self.blocks = nn.ModuleList((block(d_model, heads, d_ff, norm) for _ in range(layers)))
-        self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
-
-    def forward(self, tokens, mask=None):
-        x = self.embedding(tokens)
-        for block in self.blocks:
-            x = block(x, mask)
         return self.last_norm(x)
 
 
@@ -299,6 +299,12 @@ class Transformer(nn.Module):
 
 
 # § 3.1
+def shift_right(tokens, start):
+    first = torch.full_like(tokens[..., :1], start)
+    return torch.cat([first, tokens[..., :-1]], dim=-1)
+
+
+# § 3.1
 @torch.no_grad()
 def greedy(model, source, start, stop, most, source_mask=None):
     memory = model.encoder(source, source_mask)
@@ -309,12 +315,6 @@ def greedy(model, source, start, stop, most, source_mask=None):
         states = model.decoder(target, memory, source_mask)
         target = torch.cat([target, model.output(states[:, -1:]).argmax(-1)], dim=-1)
     return target[:, 1:]
-
-
-# § 3.1
-def shift_right(tokens, start):
-    first = torch.full_like(tokens[..., :1], start)
-    return torch.cat([first, tokens[..., :-1]], dim=-1)
 
 
 # %% the task: eight different letters come in, and go out in the order of the alphabet

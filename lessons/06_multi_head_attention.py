@@ -100,7 +100,7 @@ def merge_heads(x):
 pictures.layer()
 
 # %% [markdown]
-# In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The scores have a head axis, and the mask has none: where must an axis of size 1 go?
+# In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis and divides scores by $\sqrt{d_k}$, the root of *one head's* size. The scores have a head axis, and the mask has none: where must an axis of size 1 go?
 
 # %%
 # exercise: multi_head/attention
@@ -121,33 +121,14 @@ drawings.transformer(
 # %% [markdown]
 # All three attention layers of the Transformer are yours now. They differ in where queries, keys and values come from, and in the mask.
 #
-# <details><summary>Two slips of lectures (D06, D08)</summary>
+# <details><summary>Three slips of lectures (D06, D08, D10)</summary>
 #
 # L3 gives a head's matrices the shape $N \times d_k$, with $N$ tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter has $N$ in its shape. Its slide on one head gives the output as $N \times d$; the next one has it right, $N \times d_v$.
 #
 # L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose. Rows with matrices on the right, or columns with matrices on the left: either works, a mixture does not. This course uses rows. Torch's `nn.Linear(12, 4)` keeps the transpose, 4 × 12, and multiplies by $W^T$.
+#
+# L3 says that scores are scaled "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads, $q \cdot k$ has $d_k = d_{model}/h$ terms.
 # </details>
-
-# %% [markdown]
-# ### Scores that grow
-#
-# Each head divides its scores by $\sqrt{d_k}$. If the numbers in $q$ and $k$ are independent, with mean 0 and variance 1, then
-#
-# $$\mathrm{Var}(q \cdot k) = \sum_{c=1}^{d_k} \mathrm{Var}(q_c k_c) = d_k \qquad\Rightarrow\qquad \mathrm{Var}\!\left(\frac{q \cdot k}{\sqrt{d_k}}\right) = 1$$
-#
-# Without the division the scores are so large that softmax almost picks one key, before anything is learned. How much weight does a random query give to the best of 16 random keys? ([Whether that hurts](explorations/06_initial_weights.ipynb) is an exploration.)
-#
-# <details><summary>A slip of a lecture (D10)</summary>
-#
-# L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
-# </details>
-
-# %%
-generator = torch.Generator().manual_seed(0)
-q, k = (torch.randn(500, n, 64, generator=generator) for n in (1, 16))
-scores = dot_scores(q, k)
-whole, divided = (softmax(x).amax(-1).mean().item() for x in (scores, scores / 64**0.5))
-print(f"largest weight, not divided {whole:.2f}, divided by 8 {divided:.2f}, even {1 / 16:.2f}")
 
 # %% [markdown]
 # ## Your layer at work
@@ -349,15 +330,14 @@ reveal(guess, 1 + lines.index(max(lines)))
 
 # %% tags=["once", "hide-input"]
 pictures.steered(weights[18, 6], silent[18, 6], turned[18, 6])
-for back in (None, 1, 2):
-    forged = {} if back is None else {(17, 1): torch.eye(len(tokens)).roll(back, dims=0).tril()}
-    said = read(tokens, forged)[1].argmax(-1)
+back = {f"17.1 looks {x} back": torch.eye(len(tokens)).roll(x, dims=0).tril() for x in (1, 2)}
+for name, forged in {"untouched": None, "17.1 silent": 0, **back}.items():
+    said = read(tokens, {} if forged is None else {(17, 1): forged})[1].argmax(-1)
     shares = [(said[26:-x] == tokens[26 + x :]).float().mean().item() for x in (1, 2)]
-    name = "untouched" if back is None else f"17.1 looks {back} back"
     print(f"{name:18} B {shares[0]:4.0%}   the token after B {shares[1]:4.0%}")
 
 # %% [markdown]
-# The line moves by one token and stays nearly as bright: the orange head follows the forged note. So does the model's output. With 17.1 held two tokens back it never says *B*. It says the token after *B* instead, half as often as it said *B* before. Held one token back, it loses little.
+# The line moves by one token and stays nearly as bright: the orange head follows the forged note. So does the model's output. With the blue head silent it says *B* one time in eight. With the head held two tokens back it says the token after *B*, half as often as it said *B* before. Held one token back, it loses little.
 
 # %% [markdown]
 # Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists:
@@ -392,42 +372,43 @@ guess = None  # nats
 
 
 # %% tags=["once"]
-def alike(tokens, layers, heads=range(1, 10)):
-    """Return the logits where all heads of some layers have the mean weights of `heads`."""
-    weights, _ = read(tokens)
-    mean = weights[:, [head - 1 for head in heads]].mean(1)
-    return read(tokens, {(i, head): mean[i - 1] for i in layers for head in range(1, 10)})[1]
+def looking(tokens, places):
+    """Return the logits where the heads of layer 17 have other weights than their own."""
+    others = places(read(tokens)[0][16])
+    return read(tokens, {(17, head): others[head - 1] for head in range(1, 10)})[1]
 
 
-reveal(guess, loss_on_second(alike(tokens, [17])))
+def mean_of_nine(weights):
+    return weights.mean(0, keepdim=True).expand_as(weights)
+
+
+reveal(guess, loss_on_second(looking(tokens, mean_of_nine)))
 
 # %% [markdown]
-# The eight others dilute what one has found. For comparison, let all nine look where 17.1 looks. Then do both in every layer, with each layer's own mean or own head 1. The last column is the loss on a text without a list:
+# The eight others dilute what one has found. For comparison, let all nine look where 17.1 looks. And let each look where the *next* head looks, so that there are nine mixtures still, but none with the values that it was made for. The last column is the loss on a text without a list:
 
 # %% tags=["once", "hide-input"]
 text = "The old mill had been empty for years, but on Sunday the windows were open again. Anna put "
 text += "her bag on the table and asked her brother who had paid for the new roof."
 sentence = torch.tensor([0, *model.tokenizer.encode(text).ids])
-print(f"{'all nine heads look at':35} second copy   text")
-for layers, where, heads in (
-    ([], "as they do", [1]),
-    ([17], "mean of nine", range(1, 10)),
-    ([17], "places of head 1", [1]),
-    (range(1, 31), "mean of nine", range(1, 10)),
-    (range(1, 31), "places of head 1", [1]),
-):
-    second = loss_on_second(alike(tokens, layers, heads))
-    of_text = F.cross_entropy(alike(sentence, layers, heads)[:-1], sentence[1:])
-    name = {0: "in no layer", 1: "in layer 17"}.get(len(layers), "in all layers")
-    print(f"{name:14} {where:20} {second:13.1f} {of_text:6.1f}")
+print(f"{'the nine heads of layer 17 look':32} second copy   text")
+for name, places in {
+    "where they do": lambda weights: weights,
+    "at the mean of nine": mean_of_nine,
+    "where head 1 looks": lambda weights: weights[:1].expand_as(weights),
+    "where the next head looks": lambda weights: weights.roll(-1, dims=0),
+}.items():
+    second = loss_on_second(looking(tokens, places))
+    of_text = F.cross_entropy(looking(sentence, places)[:-1], sentence[1:])
+    print(f"{name:32} {second:11.1f} {of_text:6.1f}")
 
 # %%
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads: one mixture dilutes what each of them finds. One head's places serve one purpose. In layer 17 they are nearly all that the list needs. With one look in every layer, this model can neither repeat the list nor read.
+# That is why a token looks in several heads: one mixture dilutes what each of them finds. And a head is both, *where* it looks and *what* it takes from there: exchange the places of the nine, and the list is lost nearly as if 17.1 were silent.
 #
-# But this model was *trained* with nine heads. A model trained with one finds other ways, and does a little worse: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
+# A model that is *trained* with one head does only a little worse: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 
 # %% [markdown]
 # ## What to remember
@@ -438,7 +419,6 @@ needs()
 # | multi-head attention | $[\,\mathrm{head}_1 \mid \dots \mid \mathrm{head}_h\,]\, W_O$ |
 # | splitting | $\mathrm{split}(Z)_{i,t,c} = Z_{t,\, i d_k + c}$ with $Z = Q W_Q$ |
 # | bound | $h$ heads explain at most $h / r$ of $r$ independent numbers that share one value direction, by a linear readout, with weights from names alone |
-# | variance | $\mathrm{Var}(q \cdot k) = d_k$, for independent entries of variance 1 |
 # | induction | a previous-token head writes *before me: A* into B's vector; an induction head's query, from a later A, finds it |
 
 # %% [markdown]

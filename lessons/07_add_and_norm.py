@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 06 · needs `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
 #
-# Attention and a feed-forward network make a block, and blocks are stacked: six in the Transformer of 2017, thirty in SmolLM2, a small language model of 2024. Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
+# Blocks of attention and a feed-forward network are stacked: six in the Transformer of 2017, thirty in SmolLM2, a small language model of 2024. Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
 #
 # Watch one letter on its way up. It is drawn as large as its vector. The darker it is, the more of the vector still depends on the letter: that is the percentage.
 
@@ -46,7 +46,7 @@ pictures.letter("One letter on its way through thirty-two blocks", {"before trai
 #
 # ## Thirty-two blocks
 #
-# `Stack` reads characters of Shakespeare and predicts the next one: embedding, positions, as many blocks as you like, one linear layer. Attention and network in its blocks are yours. `wrap` says how a layer is connected to the rest. With `bare`, its output replaces its input. `redraw` draws the initial weights, at first as torch's `nn.Linear` does.
+# `Stack` reads characters of Shakespeare and predicts the next one: embedding, positions, as many blocks as you like, one linear layer. Its layers are yours. `wrap` says how a layer is connected to the rest. With `bare`, its output replaces its input. `redraw` draws the initial weights, at first as torch's `nn.Linear` does.
 
 # %%
 MultiHeadAttention = mine("multi_head/attention")
@@ -146,11 +146,17 @@ reveal(guess, tuple(float(f"{growth(c2):.2g}") for c2 in (1 / 3, 1)))
 # %% [markdown]
 # Three times the variance turns a factor of 13 into 43 million. Does your stack keep to the formula?
 
+
 # %% tags=["nbval-check-output"]
+@torch.no_grad()
+def grown(wrap, start):
+    """Return the factor on the root mean square of a stack of yours, from bottom to top."""
+    low, *_, high = new(wrap, start=start).double().streams(tokens)
+    return (high.square().mean() / low.square().mean()).sqrt().item()
+
+
 for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1)):
-    with torch.no_grad():
-        low, *_, high = new(Residual, start=start).double().streams(tokens)
-    factor = (high.square().mean() / low.square().mean()).sqrt()
+    factor = grown(Residual, start)
     print(f"{start:16} factor {factor:10.3g}, by the formula {growth(c2):.3g}")
 
 # %% [markdown]
@@ -192,26 +198,9 @@ pictures.circle(layer_norm)
 #
 # $$\frac{\partial \hat x_i}{\partial x_j} = \frac{\delta_{ij} - 1/d}{\sigma} - \frac{x_i - \mu}{\sigma^2}\,\frac{\hat x_j}{d} \qquad\Longrightarrow\qquad \underset{d \times d}{\frac{\partial \hat x}{\partial x}} = \frac1\sigma \left( I - \frac{\mathbf{1}\mathbf{1}^T}{d} - \frac{\hat x \hat x^T}{d} \right)$$
 #
-# The bracket takes out of a gradient what the norm would undo: $\mathbf 1$ and $\hat x$. And $1/\sigma$? Let a layer write $x = hW$. **Make $W$ a hundred times as large. By which factor does the gradient at $h$ change, without a norm above and with it?**
-
-# %%
-guess = None  # two factors: (without the norm, with it)
-
-# %%
-h, w, above = torch.randn(3, 64, 64, generator=torch.Generator().manual_seed(0))
-h.requires_grad_()
-
-
-def gradient_below(norm, scale):
-    return torch.autograd.grad(norm(h @ (scale * w)), h, above)[0].norm().item()
-
-
-norms = (lambda x: x, lambda x: layer_norm(x, torch.ones(64), torch.zeros(64)))
-reveal(guess, tuple(round(gradient_below(f, 100) / gradient_below(f, 1)) for f in norms))
+# The bracket takes out of a gradient what the norm would undo: $\mathbf 1$ and $\hat x$. The $1/\sigma$ undoes a scale: write tokens a hundred times as large, and their gradient is a hundredth.
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, and the layer below gets the same gradient, whatever the scale of $W$.
-#
 # Is a norm alone enough, then? Put yours before every layer of the bare stack. Measure the gradient at the bottom, and which token it belongs to; then compare the states of all tokens at the top with that of the first one.
 
 # %% tags=["nbval-check-output"]
@@ -291,6 +280,32 @@ reveal(guess, tuple(ends))
 
 # %% [markdown]
 # Post-norm shifts and divides the *whole* sum each time. Under pre-norm the 6 is untouched, and the third column is a sum of three contributions.
+#
+# Now back to the stack that grew 43-million-fold. Under pre-norm a layer reads tokens of mean square 1, *however large the sum has become*. So it writes $c^4$ or $c^4/2$, and no longer a multiple of $m$. From a mean square $m_0$ at the bottom,
+#
+# $$m_N \approx m_0 + \tfrac32\, c^4 N \qquad\text{instead of}\qquad m_N \approx m_0 \left[(1 + c^4)\left(1 + \tfrac12 c^4\right)\right]^N$$
+#
+# Your stacks begin with $m_0 \approx 1.5$. **By what factor does the root mean square grow in 32 pre-norm blocks, with $c^2 = 1/3$ and with $c^2 = 1$?**
+
+# %%
+guess = None  # two factors
+
+
+# %%
+def growth_of_sums(c2, blocks=32, first=1.5):
+    """Return the factor on the root mean square where each layer adds its own mean square."""
+    return (1 + 1.5 * c2**2 * blocks / first) ** 0.5
+
+
+reveal(guess, tuple(round(growth_of_sums(c2), 1) for c2 in (1 / 3, 1)))
+
+# %% tags=["nbval-check-output"]
+for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1), ("N(0, 0.02²)", 32 * 0.02**2)):
+    factor = grown(partial(PreNorm, norm_layer=layer_norm), start)
+    print(f"{start:16} factor {factor:5.2f}, by the formula {growth_of_sums(c2):.2f}")
+
+# %% [markdown]
+# **Forty-three million becomes six.** The norm turns a product into a sum. The formula is within 30 %.
 #
 # ## Three switches
 #
@@ -395,9 +410,7 @@ print("residual and a last norm, from large weights, two seeds a rate:", *ends)
 # %% [markdown]
 # - **Without the residual connection** 32 blocks learn frequencies only.
 # - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and end below pre-norm. From the large one they explode.
-# - **Pre-norm** learns from all three. The norms let a stack learn from *each* of them. They do not lower its best loss.
-#
-# Is that the work of pre-norm's last norm? No: with this one alone, from large weights, the loss still overflows (the line below the figure).
+# - **Pre-norm** learns from all three. The norms let a stack learn from *each* of them. They do not lower its best loss. Pre-norm's last norm alone does not do this: from large weights the loss still overflows (the line below the figure).
 #
 # Three lectures show how residual connections smooth the loss surface (Li et al. 2018).
 
@@ -442,72 +455,59 @@ training.expect(claim, came[1] < came[0], came, small)
 # Both invent words, but the loss tells them apart. The table knows the last character. Yours is ahead, so it must use earlier ones. Depth pays a little, too: in the figure, two blocks of this kind end higher.
 
 # %% [markdown]
-# ## Warm-up
+# ## The order of 2017
 #
-# One switch is left: the order of 2017. Its authors let the learning rate begin near 0 and rise for thousands of steps, a **warm-up** (section 5.3 of the paper). Xiong et al. 2020 trace the need for it to post-norm: at the start, the gradients near its output are large. All trainings above had one over 5 % of the steps, and clipped gradients. Here are both orders in eight blocks, with a long warm-up and with none (the green line is explained below).
-
-# %% tags=["hide-input"]
-needs()
-kept = results.load("warm_up")["figures"]
-pictures.warm_up(kept)
-
-# %% [markdown]
-# With a warm-up post-norm learns at a rate of 0.01, without one only up to 0.003. Pre-norm learns at every rate tried, with it and without.
-#
-# The green line tolerates the next higher rate, each time. It *is* post-norm, with one factor: **DeepNorm** (Wang et al. 2022) gives the residual path more weight than the layer.
-#
-# $$\mathrm{DeepNorm}(x) = \mathrm{LN}(\alpha\, x + F(x)) \qquad \alpha = (2N)^{1/4}$$
-#
-# ### Find the bug
-#
-# Somebody wrote DeepNorm, and trained deep stacks with it. There was no error, and no gain over post-norm. One line is wrong. Mend it.
-
-# %%
-# exercise: add_norm/mend_block
-
-# %%
-check("add_norm/mend_block", DeepNorm)
-
-# %%
-DeepNorm = mine("add_norm/mend_block")
-needs("shakespeare")
+# One order has not been trained yet: post-norm. From torch's initial weights a fifth of its letter arrives, from small ones all of it. So turn the third switch, and nothing else:
 
 # %% tags=["training"]
 post = trained(new(ways["post-norm"]), learning_rate=0.003)
-print("post-norm:", expected(post(read)))
+print("torch's default:", expected(post(read)))
 
 # %% tags=["training"]
-weighed = partial(DeepNorm, alpha=64**0.25, norm_layer=layer_norm)
-mended = trained(new(weighed), learning_rate=0.003)
-print("DeepNorm: ", expected(mended(read)))
+turned = trained(new(ways["post-norm"], start="N(0, 0.02²)"), learning_rate=0.003)
+print("N(0, 0.02²):    ", expected(turned(read)))
 
 # %% tags=["training", "hide-input"]
-came = [round(held_out_loss(model), 2) for model in (post, mended)]
-claim = "32 blocks: DeepNorm ends over 0.2 nats lower than post-norm"
-training.expect(claim, came[1] < came[0] - 0.2, came, post, mended)
+came = [round(held_out_loss(model), 2) for model in (post, turned)]
+claim = "32 blocks of post-norm end over 0.2 nats lower from small weights than from torch's"
+training.expect(claim, came[1] < came[0] - 0.2, came, post, turned)
 
 # %% [markdown]
-# In the order of 2017, from torch's initial weights, thirty-two blocks expect a space everywhere, as the baseline does. With one factor they read. Neither a lower rate nor a long warm-up does that in ninety steps: with two seeds, post-norm stays above the baseline's 3.36.
+# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read (at three times the rate, hardly). Neither a lower rate nor a long warm-up replaces the switch. Held-out losses, two seeds (baseline 3.36):
 #
-# | learning rate | warm-up over 5 % | over 30 % |
-# |:-|-:|-:|
-# | 0.001 | 3.48 | 3.52 |
-# | 0.003 | 3.38 | 3.38 |
+# | initial weights | learning rate | warm-up over 5 % | over 30 % |
+# |:-|-:|-:|-:|
+# | torch's | 0.001 | 3.48 | 3.52 |
+# | torch's | 0.003 | 3.38 | 3.38 |
+# | $N(0, 0.02^2)$ | 0.003 | 2.83 | – |
+# | $N(0, 0.02^2)$ | 0.01 | 3.29 | – |
 #
-# Wang et al. also draw smaller initial weights, and with both trained a thousand layers.
+# The authors of 2017 had another help, a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3 of the paper). Xiong et al. 2020 trace the need for it to post-norm. All trainings above had one over 5 % of the steps, and clipped gradients. [An exploration](explorations/07_norms.ipynb) sweeps it, and mends **DeepNorm**, which builds the third switch into the block.
 #
 # ## Thirty blocks that have learned
 #
-# SmolLM2 has thirty pre-norm blocks; their norm is RMSNorm, which does not subtract the mean. The thick line, to which layers only ever add, is called the **residual stream**. How large does it get?
+# SmolLM2 has thirty pre-norm blocks. Their norm is **RMSNorm** (Zhang & Sennrich 2019), which subtracts no mean and has no bias. Build it, and the model runs on yours:
+#
+# $$\mathrm{RMSNorm}(x) = \gamma \odot \frac{x}{r} \qquad r = \sqrt{\tfrac1d \textstyle\sum_c x_c^2 + \epsilon}$$
 
 # %%
+# exercise: add_norm/rms_norm
+
+# %%
+check("add_norm/rms_norm", rms_norm)
+
+# %%
+rms_norm = mine("add_norm/rms_norm")
 needs("smollm2")
+
+# %% [markdown]
+# The thick line, to which layers only ever add, is called the **residual stream**. How large does it get?
 
 # %% tags=["once", "hide-input"]
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
 
-model = smollm2.load()
+model = smollm2.load(norm_layer=rms_norm)
 text = torch.tensor(model.tokenizer.encode("A horse! my kingdom for a horse!").ids)
 for rule in model.rules:
     rule.places = torch.arange(len(text))
@@ -537,13 +537,13 @@ pictures.stream(results.load("stream")["figures"])
 # | | |
 # |:-|:-|
 # | residual connection | $x_l = x_{l-1} + F_l(x_{l-1})$, Jacobian $I + J_l$ |
-# | growth, residual alone | mean square times $(1 + c^4)(1 + c^4/2)$ a block |
+# | growth, residual alone | mean square *times* $(1 + c^4)(1 + c^4/2)$ a block |
+# | growth, pre-norm | mean square *plus* $\frac32 c^4$ a block |
 # | layer norm | $\hat x = (x - \mu)/\sqrt{\sigma^2 + \epsilon}$, $\quad \mathrm{LN}(x) = \gamma \odot \hat x + \beta$, $\quad \lVert\hat x\rVert = \sqrt d$ |
 # | its Jacobian | $\frac1\sigma (I - \frac1d \mathbf{1}\mathbf{1}^T - \frac1d \hat x \hat x^T)$ |
 # | post-norm, pre-norm | $\mathrm{LN}(x + F(x))$; $\quad x + F(\mathrm{LN}(x))$ and a last norm |
-# | DeepNorm | $\mathrm{LN}(\alpha x + F(x))$, $\quad \alpha = (2N)^{1/4}$ |
 #
-# The residual connection lets thirty-two blocks learn; with a norm before each layer they do so from all three initial weights.
+# The residual connection lets thirty-two blocks learn; with a norm before each layer they do so from all three initial weights, with a norm after it from small ones.
 #
 # ## Test yourself
 #
@@ -567,6 +567,6 @@ pictures.stream(results.load("stream")["figures"])
 # %% [markdown]
 # ## Next, and further reading
 #
-# You have every part of a Transformer block. Lesson 08 makes an encoder and a decoder of them. Beside this lesson: [how two heads talk through the residual stream](explorations/07_induction_heads.ipynb), [deleting with a plus sign](explorations/07_erase.ipynb), [RMSNorm](explorations/07_norms.ipynb) and [why not batch norm?](explorations/07_batch_norm.ipynb)
+# You have every part of a Transformer block. Lesson 08 makes an encoder and a decoder of them. Beside this lesson: [how two heads talk through the residual stream](explorations/07_induction_heads.ipynb), [deleting with a plus sign](explorations/07_erase.ipynb), [warm-up, RMSNorm and DeepNorm](explorations/07_norms.ipynb) and [why not batch norm?](explorations/07_batch_norm.ipynb)
 #
-# Vaswani et al. 2017, sections 3.1 and 5.3; He et al. 2016 (residual connections); Ba et al. 2016 (layer norm); Xu et al. 2019 (what a norm does to gradients); Xiong et al. 2020 (pre- and post-norm); Wang et al. 2022 (DeepNorm); Radford et al. 2019 (GPT-2). Lectures: L1 to L5.
+# Vaswani et al. 2017, sections 3.1 and 5.3; He et al. 2016 (residual connections); Ba et al. 2016 (layer norm); Xu et al. 2019 (what a norm does to gradients); Xiong et al. 2020 (pre- and post-norm); Zhang & Sennrich 2019 (RMSNorm); Radford et al. 2019 (GPT-2). Lectures: L1 to L5.

@@ -40,7 +40,7 @@ pictures.blocks()
 #
 # $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
 
-# %%
+# %% tags=["hide-input"]
 import copy
 from itertools import count
 from typing import Literal
@@ -288,7 +288,11 @@ def train(model, loss, steps):
 
 
 # %% [markdown]
-# Somebody wrote the loss below. Read it for a minute, and leave it as it is. Below, a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
+# The loss is the mean over the target's tokens, given the source and the tokens before:
+#
+# $$L = -\frac1m \sum_{i=1}^{m} \log p\big(t_i \mid \text{source},\; \text{start}, t_1, \dots, t_{i-1}\big)$$
+#
+# Somebody wrote it below. Read it for a minute, and leave it as it is. Below, a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
 
 # %%
 # exercise: transformer/mend_loss
@@ -364,9 +368,6 @@ target = source.sort().values
 print("due:", decode(target[0]))
 reveal(guess, decode(predict_without(target, source)[0]))
 
-# %% [markdown]
-# Each time it writes the next letter in order instead. (The last letter has no next one.) The control is to mask a letter that is *not* due. On the 1,000 new sequences:
-
 # %% tags=["training", "hide-input"]
 target = unseen.sort().values
 due, other = (predict_without(x, unseen) for x in (target, target.roll(3, dims=-1)))
@@ -383,7 +384,7 @@ came = [round(x, 3) for x in (written_due, following, written_other)]
 training.expect(claim, holds, came, model)
 
 # %% [markdown]
-# So the decoder does read each letter at its own place in the source.
+# Each time it writes the *next* letter in order. (The last has no next one.) So the decoder reads each letter at its own place in the source: hide another place, and nothing changes (the lines above, on 1,000 new sequences).
 #
 # ## Where it breaks
 #

@@ -1,7 +1,8 @@
-"""Lesson 07: two controls at 32 blocks, which change one thing each.
+"""Lesson 07: controls at 32 blocks, which change one thing each.
 
 Residual connections alone get the last norm that pre-norm has, from the large initial weights and
-at the rates of `depth`. Post-norm, as the page trains it, gets a lower rate and a longer warm-up.
+at the rates of `depth`. Post-norm, as the page trains it, gets a lower rate and a longer warm-up
+from torch's weights, and small initial weights at two rates.
 """
 
 from functools import partial
@@ -15,8 +16,10 @@ LESSON = "07"
 SEEDS = (0, 1)
 
 BLOCKS = 32
-LARGE, DEFAULT = "N(0, 1/fan-in)", "torch's default"
-POST_STEPS, POST_RATES, WARM_UPS = 90, (0.001, 0.003), (0.05, 0.3)
+LARGE, DEFAULT, SMALL = "N(0, 1/fan-in)", "torch's default", "N(0, 0.02²)"
+POST_STEPS = 90
+# rates, and shares of the steps that are warm-up
+POST = {DEFAULT: ((0.001, 0.003), (0.05, 0.3)), SMALL: ((0.003, 0.01), (0.05,))}
 once = partial(results.once, "depth_controls", [depth.STEPS, POST_STEPS])
 
 
@@ -29,14 +32,11 @@ def measure() -> dict:
         for rate in depth.RATES
     }
     post = {
-        f"{rate:g}": {
-            f"{share:.0%}": [
-                once(f"post {rate} {share} {seed}", partial(_post, rate, share, seed))
-                for seed in SEEDS
-            ]
-            for share in WARM_UPS
+        start: {
+            f"{rate:g}": {f"{share:.0%}": _posts(start, rate, share) for share in shares}
+            for rate in rates
         }
-        for rate in POST_RATES
+        for start, (rates, shares) in POST.items()
     }
     return {
         "trivial": stacks.trivial_loss(),
@@ -52,8 +52,12 @@ def table(figures: dict) -> list[str]:
         f"residual and last norm, {LARGE}, rate {rate}: {runs}"
         for rate, runs in figures["residual and last norm"].items()
     ]
-    for rate, by_share in figures["post-norm"].items():
-        lines += [f"post-norm, rate {rate}, warm-up {x}: {runs}" for x, runs in by_share.items()]
+    for start, by_rate in figures["post-norm"].items():
+        for rate, by_share in by_rate.items():
+            lines += [
+                f"post-norm, {start}, rate {rate}, warm-up {share}: {runs}"
+                for share, runs in by_share.items()
+            ]
     return lines
 
 
@@ -66,7 +70,15 @@ def _residual(rate: float, seed: int) -> float | None:
     return round(stacks.held_out_loss(model), 4)
 
 
-def _post(rate: float, share: float, seed: int) -> float:
-    model = redraw(stacks.new(PostNorm, BLOCKS, seed), DEFAULT, seed)
+def _posts(start: str, rate: float, share: float) -> list[float]:
+    key = "post" if start == DEFAULT else f"post {start}"
+    return [
+        once(f"{key} {rate} {share} {seed}", partial(_post, start, rate, share, seed))
+        for seed in SEEDS
+    ]
+
+
+def _post(start: str, rate: float, share: float, seed: int) -> float:
+    model = redraw(stacks.new(PostNorm, BLOCKS, seed), start, seed)
     stacks.train(model, seed, steps=POST_STEPS, learning_rate=rate, warm_up=share)
     return round(stacks.held_out_loss(model), 4)

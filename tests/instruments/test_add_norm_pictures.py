@@ -88,12 +88,24 @@ def test_a_last_norm_alone_does_not_hold_a_stack_from_large_weights():
     assert {loss for losses in runs.values() for loss in losses} == {None}, "each overflows"
 
 
-def test_32_post_norm_blocks_come_below_no_baseline_at_a_lower_rate_or_with_a_long_warm_up():
+def test_32_post_norm_blocks_learn_from_small_weights_and_not_by_a_lower_rate_or_a_long_warm_up():
+    torchs, small = (CONTROLS["post-norm"][start] for start in ("torch's default", "N(0, 0.02²)"))
     page = {("0.001", "5%"): 3.48, ("0.001", "30%"): 3.52, ("0.003", "5%"): 3.38}
     for (rate, share), said in (page | {("0.003", "30%"): 3.38}).items():
-        losses = CONTROLS["post-norm"][rate][share]
-        assert mean(losses) == pytest.approx(said, abs=0.006)
-        assert min(losses) > CONTROLS["trivial"]
+        assert mean(torchs[rate][share]) == pytest.approx(said, abs=0.006)
+        assert min(torchs[rate][share]) > CONTROLS["trivial"]
+    assert mean(small["0.003"]["5%"]) == pytest.approx(2.83, abs=0.006)
+    assert max(small["0.003"]["5%"]) < CONTROLS["trivial"] - 0.4
+    assert mean(small["0.01"]["5%"]) == pytest.approx(3.29, abs=0.006), "learned at one rate only"
+
+
+def test_under_pre_norm_mean_squares_add_as_the_formula_says():
+    for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1), ("N(0, 0.02²)", 0.0128)):
+        for run in DEPTH["starts"]["residual and norm"][start]:
+            first, last = run["stream"][0], run["stream"][-1]
+            assert 1.4 < first**2 < 1.65, "the page says 1.5"
+            formula = (1 + 1.5 * c2**2 * 32 / first**2) ** 0.5
+            assert 0.7 < last / first / formula < 1.3, "within 30 %"
 
 
 def test_depth_pays_where_initial_weights_are_small_and_nothing_is_normed():

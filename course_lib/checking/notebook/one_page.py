@@ -21,16 +21,16 @@ PARTS = (
     "add_norm/layer_norm", "add_norm/post_norm", "add_norm/pre_norm", "encoder/block",
     "encoder/stack", "decoder/block", "transformer/forward", "transformer/greedy",
 )  # fmt: skip
-# where the paper has what is on the page
+# where the paper has what is on the page; as far as they may, the parts come in this order
 SECTIONS = {
-    "dot_scores": "§ 3.2.1", "softmax": "§ 3.2.1", "scaled_dot_product_attention": "§ 3.2.1",
+    "softmax": "§ 3.2.1", "dot_scores": "§ 3.2.1", "scaled_dot_product_attention": "§ 3.2.1",
     "split_heads": "§ 3.2.2", "merge_heads": "§ 3.2.2", "MultiHeadAttention": "§ 3.2.2",
     "AsSelfAttention": "§ 3.2.3", "AsCrossAttention": "§ 3.2.3", "causal_mask": "§ 3.2.3",
     "feed_forward": "§ 3.3", "FeedForward": "§ 3.3", "sinusoidal": "§ 3.5",
     "Embedding": "§ 3.4 and 3.5",
-    "layer_norm": "§ 3.1", "PostNorm": "§ 3.1", "EncoderBlock": "§ 3.1", "Encoder": "§ 3.1",
-    "DecoderBlock": "§ 3.1", "Decoder": "§ 3.1", "shift_right": "§ 3.1", "greedy": "§ 3.1",
-    "Transformer": "§ 3, figure 1", "PreNorm": "Xiong et al. 2020",
+    "layer_norm": "§ 3.1", "PostNorm": "§ 3.1", "PreNorm": "Xiong et al. 2020",
+    "EncoderBlock": "§ 3.1", "Encoder": "§ 3.1", "DecoderBlock": "§ 3.1", "Decoder": "§ 3.1",
+    "Transformer": "§ 3, figure 1", "shift_right": "§ 3.1", "greedy": "§ 3.1",
 }  # fmt: skip
 ENDS = ("transformer/forward", "transformer/greedy", "masks/shift_right")
 TASK = """
@@ -71,7 +71,6 @@ class _Page:
         self._answer = answer
         self._exercises = {load(x).name: x for x in PARTS}
         self._imports: dict[str, str] = {}
-        # in this order they may be defined
         self._definitions: dict[str, str] = {}
         self._begun: set[str] = set()
         self.own: list[str] = []
@@ -95,12 +94,30 @@ class _Page:
         sections = {
             text: f"# {SECTIONS[name]}\n" for text, name in parts.items() if name in SECTIONS
         }
-        texts = dict.fromkeys(self._definitions.values())
+        texts = dict.fromkeys(self._definitions[name] for name in self._in_order())
         body = "\n\n".join(sections.get(x, "") + x for x in texts) + "\n" + TASK
         used = Source(body).reads
         lines = {line for name, line in self._imports.items() if name in used}
         imports = "\n".join(sorted({"import torch", *lines}))
         return f"{imports}\n\n{body}".replace(":\n\n    def", ":\n    def")
+
+    def _in_order(self) -> list[str]:
+        """List the parts in the paper's order, each behind what it is made of."""
+        order: list[str] = []
+        begun: set[str] = set()
+
+        def place(name: str) -> None:
+            if name in begun or name not in self._definitions:
+                return
+            begun.add(name)
+            read = Source(self._definitions[name]).reads
+            for part in [x for x in (*SECTIONS, *self._definitions) if x in read]:
+                place(part)
+            order.append(name)
+
+        for name in (*SECTIONS, *self._definitions):
+            place(name)
+        return order
 
     def _add_source(self, source: str, name: str) -> bool:
         """Add what a source defines; return False where a helper's name is another's already."""
@@ -139,8 +156,8 @@ class _Page:
                 self._imports[name] = line.removesuffix(f" as {value.__name__}")
             elif value.__module__.startswith("course_lib."):
                 self.add(value)
-                if name != alias.name:
-                    self._definitions[name] = f"{name} = {alias.name}"
+                if name != value.__name__:
+                    self._definitions[name] = f"{name} = {value.__name__}"
             else:
                 package = value.__module__.partition(".")[0]
                 self._imports[name] = f"from {package} import {ast.unparse(alias)}"

@@ -9,7 +9,7 @@ from course_lib.checking.exercise import Draw, Exercise
 exercise = Exercise(
     reference=DeepNorm,
     method="forward",
-    lesson="07",
+    lesson="07_norms",
     title="Find the bug: a factor that does nothing",
     minutes=8,
     difficulty=2,

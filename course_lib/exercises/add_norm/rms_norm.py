@@ -9,7 +9,7 @@ from course_lib.checking.ready_made import NORMS
 
 exercise = Exercise(
     reference=rms_norm,
-    lesson="07_norms",
+    lesson="07",
     title="One size, and no mean",
     minutes=6,
     difficulty=1,
