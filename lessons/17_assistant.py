@@ -392,28 +392,15 @@ training.expect(claim, right_of["constrained"] >= right_of["second try"], right_
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Their rows are stored means of three seeds. Below are your assistant and the untrained model, both constrained, on eight commands of each list:
-
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Below them is the training that you have just run, without the constraint. Each number is a mean of three seeds, with thirty commands of each list:
 
 # %% tags=["hide-input"]
-def measured():
-    """Return the share of eight commands of each list that constrained decoding has right."""
-    found = {}
-    for name in home_commands.LISTS:
-        eight = commands[name][:8]
-        possible = home.possible(home.for_commands(eight))
-        found[name] = sum(smollm2.exactly(model, [*map(pair, eight)], possible)) / 8
-    return found
-
-
-# %% tags=["training"]
-rows = {"your assistant": measured()}
-with switched_off(trained):
-    rows["untrained, constrained"] = measured()
-print(*pictures.table(kept, rows), sep="\n")
+print(*pictures.table(kept), sep="\n")
 
 # %% [markdown]
-# Only the last two rows are constrained, so compare them with each other: training brings most. Of the three baselines, the program that counts is ahead in every list. But its author knew all twelve kinds of commands, and it can do nothing else. Your model found the form in examples, and still answers questions. Examples in the prompt need no training, but cost tokens in every call. The last block learns the form, and hardly copies a new name.
+# On wordings that nobody trained, LoRA is well ahead of examples, and a little of the program. With new devices it is level with the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out.
+#
+# The program's author knew all twelve kinds of commands. Your model found the form in examples, and still answers questions. Examples in the prompt need no training, but cost tokens in every call. The last block learns the form, and hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -439,11 +426,11 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# Most of what is forbidden is carried out: the lamp is off, and the door unlocked. And a toothbrush has silenced the radio. A check of the form lets each command through. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". The constraint guarantees the form. For what was meant, examples would have to say *don't*.
+# Most of what is forbidden is carried out: the lamp is off, and the door unlocked. And a toothbrush has silenced the radio. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". The constraint guarantees the form. For what was meant, examples would have to say *don't*.
 #
 # ## Take it home in one file
 #
-# Training is over, and the extra branch through $A$ and $B$ costs time in each pass. It need not: both branches are linear, so they can be added into one matrix.
+# Training is over, and the extra branch through $A$ and $B$ costs time in each pass. Both branches are linear, so they can be added into one matrix.
 
 # %%
 # exercise: lora/merge
@@ -455,7 +442,7 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of 98 MB, with four bits a weight in most matrices: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Two ways to keep yours as small:
+# The model came as a file of 98 MB, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Two ways to keep yours as small:
 #
 # 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
 # 2. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.

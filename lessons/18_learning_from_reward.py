@@ -191,32 +191,39 @@ check("reward/mend_answer_tokens", answer_tokens)
 answer_tokens = mine("reward/mend_answer_tokens")
 
 # %% [markdown]
-# ### Does the baseline help?
+# ### What is the baseline for?
 #
-# All parts are there. Draw sixteen answers to one question, and take each one's gradient with respect to all that is trained, times $r - b$. Whatever $b$ is, the expected value is the same. How far from it are single answers?
+# All parts are there. Draw sixteen answers to one question, and take each one's gradient with respect to all that is trained, times $r - b$. Whatever $b$ is, the expected value is the same. **How far from it are single answers?** We ask with our rewards of 0 and 1, and with 5 added to each.
 
 # %% tags=["hide-input"]
 [question] = [x for x in testing if x.word == "Budapest"]
 prompts, drawn, texts = rollouts.answers(model, [question] * 2, torch.Generator().manual_seed(SEED))
 rewards = torch.tensor([reward(*x, question.word) for x in zip(texts, drawn)])
-mask, lengths, plain, weighed = answer_tokens(drawn, STOP), [], 0, 0
+mask, gradients = answer_tokens(drawn, STOP), []
 for i in range(16):
     row = rollouts.log_probs(model, prompts[i : i + 1], drawn[i : i + 1])[0, mask[i]]
-    gradient = parameters_to_vector(torch.autograd.grad(row.sum(), trained))
-    lengths.append(gradient.square().sum())
-    plain, weighed = plain + gradient / 16, weighed + rewards[i] * gradient / 16
-lengths = torch.stack(lengths)
-best = (lengths * rewards).sum() / lengths.sum()
-for name, b in (("0", 0), ("the group's mean", rewards.mean()), ("the best", best)):
-    mean = weighed - b * plain
-    noise = ((rewards - b).square() * lengths).mean() - mean.square().sum()
-    print(f"b is {name:18}{b:.2f}   root mean square distance {noise.sqrt():.1f}")
-good, bad = lengths[rewards > 0].sqrt().mean(), lengths[rewards == 0].sqrt().mean()
-print(f"a gradient's mean length: rewarded answers {good:.1f}, the others {bad:.1f}")
+    gradients.append(parameters_to_vector(torch.autograd.grad(row.sum(), trained)))
+
+
+def noise(advantages):
+    """Return the root mean square distance of single answers' gradients from their mean."""
+    weighed = [a * gradient for a, gradient in zip(advantages, gradients)]
+    mean = sum(weighed) / 16
+    return sum((x - mean).square().sum() for x in weighed).div(16).sqrt().item()
+
+
+print(f"{'distance from the mean':24}{'rewards 0, 1':>14}{'rewards 5, 6':>14}")
+noises = {}
+for name, b in (("no baseline", 0), ("the group's mean", 1)):
+    noises[name] = [noise(r - b * r.mean()) for r in (rewards, rewards + 5)]
+    print(f"{name:24}{noises[name][0]:14.1f}{noises[name][1]:14.1f}")
+del gradients
+assert noises["no baseline"][1] > 4 * noises["the group's mean"][1]
 
 # %% [markdown]
-# Here the group's mean makes it *noisier*. The wrong answers are few, their gradients are large, and only a reward of 0 with $b = 0$ keeps them out. An unbiased gradient can be a noisy one: the least noisy baseline is the mean reward weighted by squared gradient norms, and here is almost 0.
-#
+# Without a baseline a constant drowns the rewards: every answer is pushed up, good or bad. The group's mean takes any constant out, so its noise is the same in both columns. With 0 and 1 there is none to remove, and a reward of 0 happens to silence the wrong answers. A learned reward, below, has no such zero: only its differences mean anything.
+
+# %% [markdown]
 # ## Two minutes
 #
 # Now all of it runs on your functions: two questions a step, eight answers each, a program for rewards, and one step of Adam. Nobody shows the model an answer. Then the six questions are asked again: it has met none of them.
@@ -236,20 +243,26 @@ def by_program(questions, texts, drawn):
     return torch.tensor([reward(*x) for x in zip(texts, drawn, [x.word for x in questions])])
 
 
-def batches(score):
-    """Draw answers from the model as it is, and say what each is worth."""
+def batches(score, seen):
+    """Draw answers from the model as it is, say what each is worth, and keep the mean reward."""
     draw, choose = torch.Generator().manual_seed(SEED), random.Random(SEED)
     while True:
         questions = rollouts.alike(model, learning, choose)
         prompts, drawn, texts = rollouts.answers(model, questions, draw)
         rewards = score([x for x in questions for _ in range(8)], texts, drawn)
+        seen.append(rewards.mean().item())
         yield prompts, drawn, group_advantage(rewards.view(2, 8)).flatten()
 
 
 # %% tags=["training"]
 vector_to_parameters(first.clone(), trained)
-paid = batches(by_program)
+seen = []
+paid = batches(by_program, seen)
 history = training.train(model, paid, loss, steps=10, learning_rate=0.002, seconds=140)
+pictures.curve(seen, kept)
+
+# %% [markdown]
+# The reward rises, without an example answer. Each step asks two other questions, some of them easier, so a single run jumps.
 
 # %% tags=["training"]
 grpo = rollouts.rewarded(model, some, reward, SEED)
@@ -274,14 +287,14 @@ first_ways = {"before": "before", "asked": "asked for one word"}
 pictures.rewarded(
     kept,
     first_ways | dict(zip(same, same)),
-    "Training is ahead on the kinds that it practised, four examples on the others",
+    "GRPO is ahead on the kinds that it practised, four examples on the others",
 )
 runs = answered.ways(kept)
 told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"]]
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the facts and sums is rewarded. On the practised kinds GRPO is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind it, at the one learning rate that was tried. DPO comes below.
+# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the facts and sums is rewarded. On the practised kinds GRPO is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind it, at the one learning rate that was tried.
 #
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
 
@@ -291,18 +304,15 @@ guess = None  # percent
 # %% tags=["hide-input"]
 untouched = ("before", "four examples", "GRPO", "rewarded alone", "DPO")
 listed = dict(zip(untouched, untouched))
-listed |= {"GRPO, with the fault": "end left out", "GRPO, four steps a draw": "four steps a draw"}
-listed |= {"   the same, no clip": "four steps a draw, no clip", "paid for few tokens": "short"}
+listed |= {"GRPO, with the fault": "end left out", "paid for few tokens": "short"}
 print("\n".join(answered.table({name: runs[key] for name, key in listed.items()})))
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
-# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. No curve shows this fault; a check does. nanochat, too, leaves the end out of its loss.
-#
-# Nor does the clip show: with it and without it, four steps on each of four draws do nearly as well as sixteen draws (one seed).
+# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. nanochat, too, leaves the end out of its loss.
 
 # %% [markdown]
-# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight said, most say now. Nobody told the model a fact. And the **transfer** ends with the kinds that were practised: new opposites and plurals, yes; facts and sums, hardly.
+# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight said, most say now. And the **transfer** ends with the kinds that were practised: new opposites and plurals, yes; facts and sums, hardly.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -357,21 +367,22 @@ print("\n".join(answered.told_apart(own, [head(x)[:, 0].tolist() for x in states
 #
 # ### Cheat it
 #
-# Here are four answers to *What is the capital of Norway?*. The lower line is a reward model that has read only pairs in which both answers end.
+# Here are four answers to *What is the capital of Austria?*, which is in no pair. The lower line is a reward model that has read only pairs in which both answers end.
 
 # %%
-tries = ["is Oslo.", "is Oslo. Oslo is a", "is Paris.", "is a banana."]
-asked = "What is the capital of Norway?"
-states = rollouts.last_states(model, [(asked, f"The capital of Norway {x}") for x in tries])
+tries = ["is Vienna.", "is Vienna. Vienna is a", "is Paris.", "is a banana."]
+asked = "What is the capital of Austria?"
+states = rollouts.last_states(model, [(asked, f"The capital of Austria {x}") for x in tries])
 ends = [x[3] for x in pairs]
+print(f"{len(pairs)} pairs, in {sum(ends)} of which both answers end")
 for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends], worse[ends]))):
     liked = {x: round(r, 1) for x, r in zip(tries, judge(states)[:, 0].tolist())}
     print(f"{name:15}", liked)
 
 # %% [markdown]
-# The full stop: *Paris* has almost the reward of *Oslo*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word: *Oslo* is first, and the banana last.
+# The full stop: *Paris* has almost the reward of *Vienna*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word: *Vienna* is first, and the banana last.
 #
-# A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", because the right word is in it. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
+# A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", because the right word is in it, so one of our pairs has it as the better answer. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
 
 
 # %%
@@ -387,7 +398,7 @@ def by_head(questions, texts, drawn):
 
 # %% tags=["training"]
 vector_to_parameters(first.clone(), trained)
-paid = batches(by_head)
+paid = batches(by_head, [])
 history = training.train(model, paid, loss, steps=10, learning_rate=0.002, seconds=140)
 hacked = rollouts.rewarded(model, some, reward, SEED)
 
@@ -399,7 +410,7 @@ for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hac
     )
 
 # %% [markdown]
-# Not in ten steps: as many answers are right as after the true reward. Both pay for an end, which was missing, and the words were mostly right. In long trainings the learned reward keeps rising while the true one stalls, and at last falls: **over-optimization** (Gao et al. 2023).
+# Not in ten steps: as many answers are right as after the true reward. In long trainings the learned reward keeps rising while the true one stalls, and at last falls: **over-optimization** (Gao et al. 2023).
 
 # %% [markdown]
 # ## Without drawing
@@ -477,7 +488,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # %% [markdown]
 # R1 itself begins with some thousand written examples. Later 800,000 answers, most of them drawn on the way and checked, taught six smaller models by lesson 17's loss: **distillation**. Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024).
 #
-# Does it teach anything new? Yue et al. (2025) compared pass@k: with one answer the trained models are ahead, with hundreds the models that they came from. Eight answers of ours do not show that crossing: before and after, one of them nearly always names the word.
+# Does it teach anything new? Yue et al. (2025) compared pass@k: with one answer the trained models are ahead, with hundreds the models that they came from.
 
 # %% [markdown]
 # The loss is written in many ways. Each differs from yours in a line:

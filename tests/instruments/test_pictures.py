@@ -56,10 +56,11 @@ def test_low_rank_is_told_in_words(shown):
     assert "through A" in shown(tool_use.low_rank)[0]
 
 
-def test_a_table_has_the_means_of_the_baselines_and_then_each_row_that_is_given():
+def test_a_table_has_the_means_of_the_baselines_and_then_of_lora():
     runs = [dict.fromkeys(LISTS, share) for share in (0.5, 1.0)]
     kept = {"baselines": dict.fromkeys(("in context", "counting", "last block"), runs)}
-    first, *rows = tool_use.table(kept, {"yours": dict.fromkeys(LISTS, 0.25)})
+    kept["LoRA"] = [{"mixed": {"shares": dict.fromkeys(LISTS, 0.25)}}] * 2
+    first, *rows = tool_use.table(kept)
     assert first.split("  ")[0] == "right"
-    assert [row.split("  ")[0] for row in rows][-2:] == ["last block", "yours"]
+    assert [row.split("  ")[0] for row in rows][-2:] == ["last block", "LoRA, as trained here"]
     assert [row.split()[-4:] for row in rows] == [["75%"] * 4] * 3 + [["25%"] * 4]

@@ -27,6 +27,13 @@ def test_rewarded_answers_are_told_for_each_way_and_seed(said):
     assert "other kinds, GRPO, pass@1: 0, 12; other kinds, GRPO, pass@8: 0, 100" in said[0]
 
 
+def test_the_curve_is_told_step_by_step_for_the_mean_of_the_seeds_and_the_live_run(said):
+    seeds = [[0.0, 0.25, 0.5, 1.0], [0.5, 0.25, 1.0, 1.0]]
+    runs = [{"seen": [{"reward": x} for x in run]} for run in seeds]
+    pictures.curve([0.125, 0.25], {"arms": {"GRPO": runs}})
+    assert "mean of the stored seeds: 25, 25, 75, 100; live run: 12, 25" in said[0]
+
+
 def test_pairs_are_told_by_which_answer_gained_more(said):
     pictures.gains(torch.tensor([1.0, -1.0, -3.0]), torch.tensor([0.0, -2.0, -2.0]))
     assert "gained -1.0 nats on average, the others -1.3" in said[0]

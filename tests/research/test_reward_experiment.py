@@ -1,5 +1,7 @@
 """What lesson 18 says of its stored runs."""
 
+from statistics import mean
+
 import pytest
 
 from course_lib.data.verifiable import LEARNED_KINDS, OTHER_KINDS
@@ -19,6 +21,12 @@ def test_before_training_a_fifth_of_the_answers_is_rewarded_and_asking_brings_a_
 def test_with_each_seed_four_fifths_of_the_learned_kinds_are_rewarded_and_few_others(after):
     assert share(after, LEARNED_KINDS) >= 0.8
     assert share(after, OTHER_KINDS) < 0.12
+
+
+def test_with_each_seed_the_reward_of_the_last_steps_is_far_above_that_of_the_first():
+    for run in FIGURES["arms"]["GRPO"]:
+        rewards = [step["reward"] for step in run["seen"]]
+        assert mean(rewards[-4:]) > mean(rewards[:2]) + 0.25
 
 
 def test_a_reward_for_short_answers_alone_brings_most_of_the_gain():

@@ -1,6 +1,7 @@
-"""Lesson 18's pictures: answers with their rewards, the clip, what training brings, DPO's gains."""
+"""Lesson 18's pictures: answers and rewards, the clip, rewards over steps, DPO's gains."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 import torch
@@ -55,6 +56,34 @@ def clip() -> None:
         "the ratio up to 1.2 and is flat above. For a bad answer it is flat below 0.8, and falls "
         "from there on.",
     )
+
+
+def curve(live: Sequence[float], figures: Mapping[str, Any]) -> None:
+    """Show a group's mean reward over the steps: stored seeds, their mean, and a live run.
+
+    `live` has the mean reward of each step, `figures` are those of research/results/reward.json.
+    """
+    stored = [[step["reward"] for step in run["seen"]] for run in figures["arms"]["GRPO"]]
+    average = [mean(seeds) for seeds in zip(*stored, strict=True)]
+    first, last = mean(average[:2]), mean(average[-4:])
+    title = (
+        f"From {first:.0%} of the drawn answers rewarded to {last:.0%}: "
+        f"{len(average)} steps, {len(stored)} seeds"
+    )
+    figure, ax = plots.axes(title, "step", "rewarded, % of 16 answers", size=(7.6, 3.4))
+    for run in stored:
+        ax.plot(range(1, len(run) + 1), [100 * x for x in run], color=BLUE, alpha=0.3, linewidth=1)
+    steps = range(1, len(average) + 1)
+    ax.plot(steps, [100 * x for x in average], color=BLUE, linewidth=2.5)
+    ax.plot(range(1, len(live) + 1), [100 * x for x in live], "o-", color=ORANGE, linewidth=1.2)
+    ax.text(len(average) + 0.3, 100 * average[-1], "mean of\nstored seeds", color=BLUE, va="center")
+    ax.text(len(live) + 0.3, 100 * live[-1], "your run", color=ORANGE, va="center")
+    ax.set(ylim=(0, 105), xlim=(0.5, len(average) + 3.5), xticks=[1, *steps[3::4]])
+    said = "; ".join(
+        f"{name}: {', '.join(f'{100 * x:.0f}' for x in run)}"
+        for name, run in {"mean of the stored seeds": average, "live run": live}.items()
+    )
+    plots.show(figure, f"Percent of a step's 16 answers that are rewarded, by step. {said}.")
 
 
 def rewarded(figures: Mapping[str, Any], compared: Mapping[str, str], title: str) -> None:

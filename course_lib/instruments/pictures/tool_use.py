@@ -157,20 +157,18 @@ def house(home: Home, before: Home | None = None) -> None:
     plots.show(figure, f"A home with {len(home)} devices: {said}.{news}")
 
 
-def table(figures: Mapping[str, Any], rows: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Yield the shares of each held-out list that are right: baselines, then the given rows.
+def table(figures: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the shares of each held-out list that are right: three baselines, then LoRA.
 
     `figures` are those of research/results/assistant.json; of them the mean of the seeds is shown.
     """
-    names = {
-        "in context": "examples in the prompt",
-        "counting": "a program that counts",
-        "last block": "last block",
-    }
-    means = {
-        shown: {x: mean(run[x] for run in figures["baselines"][name]) for x in LISTS}
-        for name, shown in names.items()
+    baselines = figures["baselines"]
+    runs = {
+        "examples in the prompt": baselines["in context"],
+        "a program that counts": baselines["counting"],
+        "last block": baselines["last block"],
+        "LoRA, as trained here": [run["mixed"]["shares"] for run in figures["LoRA"]],
     }
     yield f"{'right':24}" + "".join(f"{x:>14}" for x in LISTS)
-    for way, row in {**means, **rows}.items():
-        yield f"{way:24}" + "".join(f"{row[x]:14.0%}" for x in LISTS)
+    for way, seeds in runs.items():
+        yield f"{way:24}" + "".join(f"{mean(run[x] for run in seeds):14.0%}" for x in LISTS)
