@@ -309,7 +309,7 @@ print("\n".join(answered.table({name: runs[key] for name, key in listed.items()}
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
-# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains. nanochat, too, leaves the end out of its loss.
+# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains.
 
 # %% [markdown]
 # What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight said, most say now. And the **transfer** ends with the kinds that were practised: new opposites and plurals, yes; facts and sums, hardly.
@@ -331,7 +331,7 @@ check("reward/preference_loss", preference_loss)
 preference_loss = mine("reward/preference_loss")
 
 # %% [markdown]
-# Ours is one linear layer on the model's last state of an answer. It learns from pairs of answers to the learned questions, one rewarded and one not. Then it judges the answers to the tested ones: does it tell right from wrong, and what is the best of eight by its choice?
+# Ours is one linear layer on the model's last state. It learns from pairs of answers to the learned questions, one rewarded and one not. Then it judges the answers to the tested ones: does it tell right from wrong, and what is the best of eight by its choice?
 
 # %%
 pairs = kept["pairs"]  # a question, a right answer, another, and whether that one ended
@@ -363,7 +363,7 @@ states = [rollouts.last_states(model, [(x["asked"], text) for text in x["texts"]
 print("\n".join(answered.told_apart(own, [head(x)[:, 0].tolist() for x in states])))
 
 # %% [markdown]
-# It tells pairs apart, and makes a good choice. But taking the *first that ends* is no worse: here nearly every answer that ends is right, and in most of our pairs the worse one was cut off. What has the reward model learned, the right word or the full stop?
+# It tells pairs apart, and makes a good choice. But taking the *first that ends* is no worse: nearly every answer that ends is right, and in most pairs the worse one was cut off. What has the reward model learned, the right word or the full stop?
 #
 # ### Cheat it
 #
@@ -382,35 +382,29 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
 # %% [markdown]
 # The full stop: *Paris* has almost the reward of *Vienna*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word: *Vienna* is first, and the banana last.
 #
-# A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", because the right word is in it, so one of our pairs has it as the better answer. What is rewarded gets likelier, whatever was meant: **reward hacking**. So train on the learned reward. Does the model find the hole?
+# A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", and one of our pairs has it as the better answer. What is rewarded gets likelier, whatever was meant: **reward hacking**. We want short answers, and pay for shortness alone: each token costs a tenth.
 
 
 # %%
-def by_head(questions, texts, drawn):
-    """Return the learned rewards of eight answers to each question."""
-    now = parameters_to_vector(trained).detach()
-    # the reward model does not move with the policy
-    vector_to_parameters(first.clone(), trained)
-    states = rollouts.last_states(model, [(x.asked, text) for x, text in zip(questions, texts)])
-    vector_to_parameters(now, trained)
-    return head(states)[:, 0]
+def by_length(questions, texts, drawn):
+    """Return 1 minus a tenth for each token, and keep the share of answers that are right."""
+    named.append(sum(verifiable.is_right(x, q.word) for x, q in zip(texts, questions)) / 16)
+    return 1 - answer_tokens(drawn, STOP).sum(dim=1) / 10
 
 
 # %% tags=["training"]
 vector_to_parameters(first.clone(), trained)
-paid = batches(by_head, [])
-history = training.train(model, paid, loss, steps=10, learning_rate=0.002, seconds=140)
-hacked = rollouts.rewarded(model, some, reward, SEED)
+named, seen = [], []
+paid = batches(by_length, seen)
+history = training.train(model, paid, loss, steps=24, learning_rate=0.004, seconds=100)
+pictures.hacked(seen, named)
 
 # %% tags=["training"]
-print("\n".join(rollouts.side_by_side(some, before=untrained, GRPO=grpo, learned=hacked)))
-for name, found in (("before", untrained), ("GRPO", grpo), ("trained on it", hacked)):
-    print(
-        f"learned reward, {name:14}{by_head(some, [text for _, text in found], None).mean():5.1f}"
-    )
+hacked = rollouts.rewarded(model, some, reward, SEED)
+print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 
 # %% [markdown]
-# Not in ten steps: as many answers are right as after the true reward. In long trainings the learned reward keeps rising while the true one stalls, and at last falls: **over-optimization** (Gao et al. 2023).
+# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. At half the learning rate, in the table above, sixteen steps of *paid for few tokens* did not get there, and looked like a success. A learned reward that is trained on for long keeps rising, too, while the true one falls: **over-optimization** (Gao et al. 2023).
 
 # %% [markdown]
 # ## Without drawing
@@ -508,7 +502,6 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # ## Break it
 #
 # - Hand `answer_tokens` with its fault to the training with $A = r$, where nothing is punished. Do the answers end now?
-# - Let `reward` ask for the word alone, and not for an end. What is learned then?
 
 # %% [markdown]
 # ## What to remember

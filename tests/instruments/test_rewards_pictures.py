@@ -34,6 +34,11 @@ def test_the_curve_is_told_step_by_step_for_the_mean_of_the_seeds_and_the_live_r
     assert "mean of the stored seeds: 25, 25, 75, 100; live run: 12, 25" in said[0]
 
 
+def test_what_is_paid_for_is_told_beside_what_was_meant(said):
+    pictures.hacked([0.1, 0.9], [0.8, 0.0])
+    assert "names the right word: 0.80, 0.00; the reward, for shortness: 0.10, 0.90" in said[0]
+
+
 def test_pairs_are_told_by_which_answer_gained_more(said):
     pictures.gains(torch.tensor([1.0, -1.0, -3.0]), torch.tensor([0.0, -2.0, -2.0]))
     assert "gained -1.0 nats on average, the others -1.3" in said[0]

@@ -184,15 +184,13 @@ def choices(
     `losses` are by the way to choose and by how many of the `blocks` it sees, `full` with all.
     """
     figure, ax = plots.axes(
-        title, f"% of {blocks} blocks", "loss on the second copy (nats)", size=(6.8, 3.4)
+        title, f"share of {blocks} blocks (%)", "loss on the second copy (nats)", size=(6.8, 3.4)
     )
     said = []
     for (name, by_blocks), colour in zip(losses.items(), (ORANGE, BLUE), strict=False):
         shares = [(100 * n / blocks, loss) for n, loss in by_blocks.items()]
         ax.plot(*zip(*shares, strict=True), "o-", color=colour)
-        ax.annotate(
-            name, shares[-1], (8, -3), textcoords="offset points", color=colour, size="small"
-        )
+        ax.annotate(name, shares[0], (8, 2), textcoords="offset points", color=colour, size="small")
         said.append(f"{name}: " + ", ".join(f"{x:.1f} with {n}" for n, x in by_blocks.items()))
     ax.axhline(full, color="0.4", linestyle=":", linewidth=1.2)
     ax.plot(100, full, "o", color="0.4")

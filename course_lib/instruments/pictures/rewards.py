@@ -86,6 +86,21 @@ def curve(live: Sequence[float], figures: Mapping[str, Any]) -> None:
     plots.show(figure, f"Percent of a step's 16 answers that are rewarded, by step. {said}.")
 
 
+def hacked(paid: Sequence[float], named: Sequence[float]) -> None:
+    """Show what is paid for over the steps, and the share of answers that name the right word."""
+    title = "What is paid for rises, what was meant does not"
+    figure, ax = plots.axes(title, "step", "mean of 16 answers", size=(7.6, 3.4))
+    said = []
+    for name, values, colour in (
+        ("names the right word", named, BLUE), ("the reward, for shortness", paid, ORANGE),
+    ):  # fmt: skip
+        ax.plot(range(1, len(values) + 1), values, "o-", color=colour, label=name)
+        said.append(f"{name}: {', '.join(f'{x:.2f}' for x in values)}")
+    ax.set(ylim=(0, 1.05))
+    ax.legend()
+    plots.show(figure, f"Means of a step's 16 answers, by step. {'; '.join(said)}.")
+
+
 def rewarded(figures: Mapping[str, Any], compared: Mapping[str, str], title: str) -> None:
     """Show pass@1 and pass@8 in percent, a panel for some kinds, a row a way, a dot a seed.
 
