@@ -19,7 +19,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 FeedForwardFactory = Callable[[int, int], nn.Module]
 
 
-def residual(norm: Literal["post", "pre"]) -> type[PostNorm] | type[PreNorm]:
+def add_and_norm(norm: Literal["post", "pre"]) -> type[PostNorm] | type[PreNorm]:
     """Return the way in which a block adds and normalises, "post" or "pre".
 
     Raises ValueError for any other `norm`.
@@ -28,6 +28,9 @@ def residual(norm: Literal["post", "pre"]) -> type[PostNorm] | type[PreNorm]:
     if norm not in ways:
         raise ValueError(f'norm must be "post", as in the paper of 2017, or "pre", not {norm!r}')
     return ways[norm]
+
+
+residual = add_and_norm  # its name in 0.2.0
 
 
 class EncoderBlock(nn.Module):
@@ -53,7 +56,7 @@ class EncoderBlock(nn.Module):
     ):
         # call the constructor of nn.Module, then make both layers, each inside its add and norm
         super().__init__()
-        add = residual(norm)
+        add = add_and_norm(norm)
         self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
         self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
 
@@ -181,7 +184,7 @@ class DecoderBlock(nn.Module):
     ):
         # call the constructor of nn.Module, then make three layers, each in its add and norm
         super().__init__()
-        add = residual(norm)
+        add = add_and_norm(norm)
         itself = AsSelfAttention(attention(d_model, heads))
         across = AsCrossAttention(attention(d_model, heads))
         self.attention = add(itself, d_model, norm_layer)

@@ -166,7 +166,7 @@ class PreNorm(nn.Module):
         return x + self.sublayer(read, *args)
 
 
-def residual(norm):
+def add_and_norm(norm):
     ways = {"post": PostNorm, "pre": PreNorm}
     return ways[norm]
 
@@ -185,7 +185,7 @@ class EncoderBlock(nn.Module):
         norm_layer=layer_norm,
     ):
         super().__init__()
-        add = residual(norm)
+        add = add_and_norm(norm)
         self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
         self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
 
@@ -236,7 +236,7 @@ class DecoderBlock(nn.Module):
         norm_layer=layer_norm,
     ):
         super().__init__()
-        add = residual(norm)
+        add = add_and_norm(norm)
         itself = AsSelfAttention(attention(d_model, heads))
         across = AsCrossAttention(attention(d_model, heads))
         self.attention = add(itself, d_model, norm_layer)

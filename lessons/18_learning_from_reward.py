@@ -480,7 +480,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the AIME of 2024, a mathematics competition, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew to thousands of tokens: what pays is thinking aloud.
 
 # %% [markdown]
-# R1 itself begins with some thousand written examples. Later 800,000 answers, most of them drawn on the way and checked, taught six smaller models by lesson 17's loss: **distillation**. Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024).
+# R1 itself begins with some thousand written examples. Later 800,000 answers, most of them drawn on the way and checked, taught six smaller models by lesson 17's loss: **distillation** ([an exploration](explorations/18_distillation.ipynb)). Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024).
 #
 # Does it teach anything new? Yue et al. (2025) compared pass@k: with one answer the trained models are ahead, with hundreds the models that they came from.
 

@@ -5,9 +5,10 @@ Authors edit lessons/NN_name.py (percent format), or lessons/explorations/NN_nam
 notebooks/NN_name.ipynb, which is executed and committed, or the reference in a solved build, which
 the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
 pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
-has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
-that only imports, takes answers or sets the seed is folded. Below the title, a notebook says
-how it is run, and has a folded cell that installs the course where that notebook is opened alone.
+has all that its exercises stand on (tagged `in-short`, without docstrings and annotations); one
+tagged `given` is such a part, written for the page. A cell that only imports, takes answers or sets
+the seed is folded. Below the title, a notebook says how it is run, and has a folded cell that
+installs the course where that notebook is opened alone.
 Outputs of cells that have not changed stay as they are (lessons/kept.py), and each check shows what
 it says of the solution (lessons/solved.py).
 """
@@ -45,6 +46,7 @@ from lessons.solved import show_solved
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
+IN_SHORT = "in-short"
 CHECK = re.compile(r'check\("(.+)", .*\)')
 VERDICT = "from course_lib.exercises import verdict"
 ASSERTION = 'assert verdict("{}", {}).status == "passed"'
@@ -122,6 +124,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             module, _, name = cell.source.removeprefix(GIVEN).strip().rpartition(".")
             component = getattr(importlib.import_module(f"course_lib.{module}"), name)
             cell.source = source_of(component).rstrip()
+            if IN_SHORT in tags:
+                cell.source = in_short(cell.source)
             cell.metadata["given"] = f"{module}.{name}"
         elif solved and (checked := CHECK.fullmatch(cell.source)):
             asked = [*load(checked[1]).joins, checked[1]]
@@ -140,6 +144,32 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
+
+
+def in_short(source: str) -> str:
+    """Return a source without its docstrings and annotations; the bodies stay as they are."""
+    lines, tree = source.splitlines(), ast.parse(source)
+    found = [x for x in ast.walk(tree) if isinstance(x, ast.ClassDef | ast.FunctionDef)]
+    for node in sorted(found, key=lambda x: -x.lineno):
+        begin, above = node.lineno - 1, node.body[0].lineno - 1
+        if ast.get_docstring(node) and (end := node.body[0].end_lineno):
+            del lines[above : end + (lines[end : end + 1] == [""])]
+        if isinstance(node, ast.FunctionDef):
+            end = next(i for i in range(begin, above) if lines[i].endswith(":")) + 1
+            lines[begin:end] = _signature(node)
+    return "\n".join(lines)
+
+
+def _signature(function: ast.FunctionDef) -> list[str]:
+    """Return the lines in which a function without annotations begins."""
+    for parameter in ast.walk(function.args):
+        if isinstance(parameter, ast.arg):
+            parameter.annotation = None
+    indent, taken = " " * function.col_offset, ast.unparse(function.args).replace("'", '"')
+    line = f"{indent}def {function.name}({taken}):"
+    if len(line) <= 100:
+        return [line]
+    return [f"{indent}def {function.name}(", f"{indent}    {taken}", f"{indent}):"]
 
 
 def standing_alone(notebook: NotebookNode) -> NotebookNode:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.multi_head import AsCrossAttention, MultiHeadAttention
-from course_lib.transformer import residual
+from course_lib.transformer import add_and_norm
 
 WIDTH = 3  # tokens of a window
 
@@ -58,7 +58,9 @@ class ConvolutionalEncoderBlock(nn.Module):
 
     def __init__(self, d_model: int, heads: int, d_ff: int, norm: Literal["post", "pre"] = "post"):
         super().__init__()
-        self.convolution = residual(norm)(GatedConvolution(d_model, WIDTH, causal=False), d_model)
+        self.convolution = add_and_norm(norm)(
+            GatedConvolution(d_model, WIDTH, causal=False), d_model
+        )
 
     def forward(
         self, x: Float[Tensor, "*batch n d_model"], mask: Bool[Tensor, "*#batch 1 #n"] | None = None
@@ -76,7 +78,7 @@ class ConvolutionalDecoderBlock(nn.Module):
 
     def __init__(self, d_model: int, heads: int, d_ff: int, norm: Literal["post", "pre"] = "post"):
         super().__init__()
-        add = residual(norm)
+        add = add_and_norm(norm)
         self.convolution = add(GatedConvolution(d_model, WIDTH, causal=True), d_model)
         across = AsCrossAttention(MultiHeadAttention(d_model, heads))
         self.cross_attention = add(across, d_model)

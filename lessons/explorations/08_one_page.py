@@ -56,7 +56,7 @@ reveal(guess, round((turned - cross_attention(z, h, *matrices)).abs().max().item
 # An encoder begins with an embedding, $x_i = \sqrt{d_{model}}\, E_t + p_i$, and goes through block after block. In pre-norm nothing has normed what the blocks have added up, so one more norm ends the stack. In post-norm `last_norm` does nothing. You have read it in lesson 08; now write it without looking.
 
 # %%
-# given: transformer.residual
+# given: transformer.add_and_norm
 
 # %%
 # given: transformer.Embedding
@@ -67,7 +67,7 @@ class EncoderBlock(nn.Module):  # lesson 08's, in short
     def __init__(self, d_model, heads, d_ff, norm="post"):
         super().__init__()
         parts = AsSelfAttention(MultiHeadAttention(d_model, heads)), FeedForward(d_model, d_ff)
-        self.attention, self.feed_forward = (residual(norm)(part, d_model) for part in parts)
+        self.attention, self.feed_forward = (add_and_norm(norm)(part, d_model) for part in parts)
 
     def forward(self, x, mask=None):
         return self.feed_forward(self.attention(x, mask))

@@ -14,9 +14,9 @@ from course_lib.transformer import (
     Encoder,
     EncoderBlock,
     Transformer,
+    add_and_norm,
     greedy,
     parameter_count,
-    residual,
 )
 
 SIZES = {"vocab": 11, "layers": 2, "d_model": 8, "heads": 2, "d_ff": 16, "max_length": 7}
@@ -86,7 +86,7 @@ def test_greedy_writes_the_likeliest_token_each_time_until_all_have_stopped():
 
 def test_another_norm_is_refused():
     # as learners call it: without the types that the tests execute
-    choose = inspect.unwrap(residual)
+    choose = inspect.unwrap(add_and_norm)
     with pytest.raises(ValueError, match=r'norm must be "post", .* or "pre", not \'layer\''):
         choose("layer")
 

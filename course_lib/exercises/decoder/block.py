@@ -11,7 +11,7 @@ from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import AsCrossAttention, AsSelfAttention, MultiHeadAttention
-from course_lib.transformer import DecoderBlock, residual
+from course_lib.transformer import DecoderBlock, add_and_norm
 
 exercise = Exercise(
     reference=DecoderBlock,
@@ -136,7 +136,7 @@ class InSteps(DecoderBlock):
         self.feed_forward = add(network, d_model, *norm_layers)
 
     def way(self, norm):
-        return residual(norm)
+        return add_and_norm(norm)
 
     def two(self, attention, d_model, heads):
         return attention(d_model, heads), attention(d_model, heads)
@@ -163,15 +163,15 @@ class InSteps(DecoderBlock):
 
 @exercise.mistake(step="way")
 def always_post(self, norm):
-    """`norm` changes nothing: the norm comes after the sum in every block. What does `residual`
-    give you, if you ask it with `norm`?"""
+    """`norm` changes nothing: the norm comes after the sum in every block. What does
+    `add_and_norm` give you, if you ask it with `norm`?"""
     return PostNorm
 
 
 @exercise.mistake(step="way")
 def always_pre(self, norm):
-    """`norm` changes nothing: the norm comes before the layer in every block. What does `residual`
-    give you, if you ask it with `norm`?"""
+    """`norm` changes nothing: the norm comes before the layer in every block. What does
+    `add_and_norm` give you, if you ask it with `norm`?"""
     return PreNorm
 
 
@@ -232,7 +232,7 @@ class NoModule(DecoderBlock):
     before the first of them."""
 
     def __init__(self, d_model, heads, d_ff, norm="post", **parts):
-        add = residual(norm)
+        add = add_and_norm(norm)
         self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
 
 

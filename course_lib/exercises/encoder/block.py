@@ -10,7 +10,7 @@ from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.feed_forward import FeedForward
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
-from course_lib.transformer import EncoderBlock, residual
+from course_lib.transformer import EncoderBlock, add_and_norm
 
 exercise = Exercise(
     reference=EncoderBlock,
@@ -23,8 +23,8 @@ exercise = Exercise(
     hints=(
         "Draw the block as two boxes with one arrow between them. What goes into the first, and "
         "what comes along the arrow into the second?",
-        "`residual(norm)` gives you a class, `PostNorm` or `PreNorm`. Read its constructor: which "
-        "three things does it want, and which of them must you make first?",
+        "`add_and_norm(norm)` gives you a class, `PostNorm` or `PreNorm`. Read its constructor: "
+        "which three things does it want, and which of them must you make first?",
         "`attention(d_model, heads)` makes a layer that wants query, key and value. Which of the "
         "given classes makes all three of the same x, and so has to go around it?",
         "Who adds, and who normalises: your `forward`, or the two parts under `self`? Which of the "
@@ -121,7 +121,7 @@ class Made(EncoderBlock):
         self.feed_forward = add(think, d_model, *self.norm_layer(norm_layer))
 
     def way(self, norm):
-        return residual(norm)
+        return add_and_norm(norm)
 
     def look(self, attention, d_model, heads):
         return attention(d_model, heads)
@@ -135,15 +135,15 @@ class Made(EncoderBlock):
 
 @exercise.mistake(step="way")
 def always_post(self, norm):
-    """`norm` changes nothing: the norm comes after the sum in every block. What does `residual`
-    give you, if you ask it with `norm`?"""
+    """`norm` changes nothing: the norm comes after the sum in every block. What does
+    `add_and_norm` give you, if you ask it with `norm`?"""
     return PostNorm
 
 
 @exercise.mistake(step="way")
 def always_pre(self, norm):
-    """`norm` changes nothing: the norm comes before the layer in every block. What does `residual`
-    give you, if you ask it with `norm`?"""
+    """`norm` changes nothing: the norm comes before the layer in every block. What does
+    `add_and_norm` give you, if you ask it with `norm`?"""
     return PreNorm
 
 
@@ -202,7 +202,7 @@ class NoModule(EncoderBlock):
     before the first of them."""
 
     def __init__(self, d_model, heads, d_ff, norm="post", **parts):
-        add = residual(norm)
+        add = add_and_norm(norm)
         self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
 
 
