@@ -369,7 +369,7 @@ for name, (total, active, size, numbers) in open_models.items():
 # %% [markdown]
 # Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are not counted.
 #
-# [How a layer chooses its experts](explorations/12_experts.ipynb) is an exploration.
+# DeepSeek-V4-Pro computes with 3 % of its parameters (DeepSeek-AI 2026). [Experts](explorations/12_experts.ipynb) are an exploration.
 
 # %% [markdown]
 # Now serve Qwen3-8B on one H100, which computes up to 989 trillion operations a second and reads 3.35 trillion bytes. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
