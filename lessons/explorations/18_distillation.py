@@ -126,12 +126,15 @@ distilling.along_the_way(kept)
 # %% [markdown]
 # The student of the text gets better, then worse: it **overfits**, because these pages are all that it is compared with. You would stop it early, at its best. The teacher's student does not get worse, since its targets say at each place what else could have followed.
 #
-# Is that only a matter of little text? Here is the same with all of it, and once with twice the steps for the text, since the teacher's passes take time, too:
+# Is that only a matter of little text? Here is the same with all of it, after as many steps:
 
 # %%
 for arm, runs in kept["runs"].items():
     print(f"{sum(run[-1] for run in runs) / len(runs):.2f}  {arm}")
 print(f"{kept['teacher']:.2f}  the larger model itself")
+
+# %% [markdown]
+# With all of the text the teacher still helps at equal steps. But its own passes double the time of a step, and half as many steps again from the text alone bring more. A teacher is worth its time where text is scarce.
 
 # %% [markdown]
 # ## What the large ones do

@@ -30,7 +30,7 @@ ARMS = {
     "a fiftieth, from the larger model": (50, "model", STEPS),
     "all, from the text": (1, "text", STEPS),
     "all, from the larger model": (1, "model", STEPS),
-    "all, from the text, twice as long": (1, "text", 2 * STEPS),
+    "all, from the text, 600 steps": (1, "text", 600),
 }
 SETTINGS = {
     "arms": ARMS,

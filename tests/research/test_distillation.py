@@ -32,10 +32,11 @@ def test_what_the_exploration_says_of_all_seeds():
         assert min(by_teacher) < min(alone) - 0.1
         assert alone[-1] > min(alone) + 0.2
         assert by_teacher[-1] < min(by_teacher) + 0.02
-    whole = [
+    whole = (
         [run[-1] for run in runs[f"all, from the {x}"]]
-        for x in ("text", "larger model", "text, twice as long")
-    ]
-    for once, by_teacher, twice in zip(*whole, strict=True):
-        assert own < by_teacher < once - 0.05
-        assert twice < once
+        for x in ("text", "larger model", "text, 600 steps")
+    )
+    for by_text, by_teacher, longer in zip(*whole, strict=True):
+        assert own < by_teacher < by_text - 0.05
+        # a step with the teacher takes twice as long: for its time, the text alone gives more
+        assert longer < by_teacher
