@@ -8,7 +8,7 @@ of the training text, it is that model's distribution over all characters (Hinto
 from functools import cache, partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.data import characters, shakespeare
 from course_lib.instruments import results, training
@@ -22,7 +22,7 @@ SEEDS = (0, 1, 2)
 CHARACTERS, HELD_OUT = 1_115_394, 0.1
 WINDOW, STRIDE, BATCH, STEPS, RATE = 64, 16, 32, 400, 0.006
 EVERY = 50  # steps between two looks at the held-out text
-SIZES = {"vocab": 77, "layers": 2, "d_model": 96, "heads": 4, "d_ff": 384, "max_length": WINDOW}
+SIZES = (77, 2, 96, 4, 384, WINDOW)  # vocabulary, blocks, d_model, heads, d_ff, context
 PAGE = 1_000  # characters: of a page
 # one page of so many is read, what it is learned from, and the steps
 ARMS = {
@@ -47,11 +47,12 @@ def text() -> tuple[Tensor, Tensor]:
     """Return the tokens to learn from, and the held-out ones."""
     whole = shakespeare.complete_works()[:CHARACTERS]
     tokens = characters.Characters(whole).encode(whole)
-    return tokens.split([len(tokens) - (n := round(HELD_OUT * len(tokens))), n])
+    cut = round((1 - HELD_OUT) * len(tokens))
+    return tokens[:cut], tokens[cut:]
 
 
 @cache
-def teacher() -> LanguageModel:
+def teacher() -> nn.Module:
     """Load the larger model, which has learned from all of the training text."""
     return shakespeare_model.load(LanguageModel, EncoderBlock)
 
@@ -59,11 +60,11 @@ def teacher() -> LanguageModel:
 def student(seed: int) -> LanguageModel:
     """Make the small model, untrained."""
     with training.seeded(seed):
-        return LanguageModel(**SIZES, positions=LearnedPositions, block=EncoderBlock)
+        return LanguageModel(*SIZES, positions=LearnedPositions, block=EncoderBlock)
 
 
 @torch.no_grad()
-def held_out_loss(model: LanguageModel) -> float:
+def held_out_loss(model: nn.Module) -> float:
     """Return nats a character over the second halves of the held-out windows."""
     inputs, targets = examples(text()[1], WINDOW, WINDOW // 2)
     logits = torch.cat([model(x) for x in inputs.split(64)])
@@ -71,7 +72,7 @@ def held_out_loss(model: LanguageModel) -> float:
     return cross_entropy(logits[:, half:], targets[:, half:]).item()
 
 
-def loss(model: LanguageModel, batch: tuple[Tensor, Tensor], source: str) -> Tensor:
+def loss(model: nn.Module, batch: tuple[Tensor, Tensor], source: str) -> Tensor:
     """Return the cross-entropy to the characters that follow, or to the teacher's distribution."""
     inputs, targets = batch
     if source == "text":
