@@ -156,7 +156,7 @@ print("positions 5 to 9 score highest with", dot_scores(queries, waves).argmax(-
 #
 # $$(x_i+p_i)\,W\,(x_j+p_j)^T=\underbrace{x_iWx_j^T}_{\text{token, token}}+\underbrace{x_iWp_j^T}_{\text{token, position}}+\underbrace{p_iWx_j^T}_{\text{position, token}}+\underbrace{p_iWp_j^T}_{\text{position, position}}$$
 #
-# So far we looked at the last one alone. Now add tokens: 84 characters with random vectors, in random order. By hand, $W=M_{-1}$. Then train $W$, and then $W$ and the vectors of the tokens together, whose norm is kept:
+# So far we looked at the last one alone. Now add tokens: 84 characters with random vectors, in random order. By hand, $W=M_{-1}$. Then train $W$, then $W$ and the tokens' vectors, of one norm:
 
 
 # %%
@@ -201,7 +201,7 @@ trained = arms["W trained"], arms["W and tokens trained"]
 training.expect(claim, came[0] < 0.1 and came[1] < 0.7 and came[2] > 0.9, came, *trained)
 
 # %% [markdown]
-# By hand, each token looks at itself: $M_{-1}$ compares the tokens too, and the first term wins. Training $W$ alone does not undo this, since random tokens fill every direction that the waves use: it finds about half of the neighbours. Train the tokens' vectors with it, as every model does, and nearly all look left.
+# By hand, each token looks at itself: $M_{-1}$ compares the tokens too. Training $W$ alone finds about half of the neighbours, since random tokens fill every direction that the waves use. Train the tokens with it, as every model does, and nearly all look left.
 
 # %% [markdown]
 # ## Or learn the vectors
@@ -393,9 +393,9 @@ plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **A rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale lines: two more seeds, on the same texts.)
+# **A rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale: two more seeds.)
 #
-# The opposite test: show these distances in training, with still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). This is the loss of the first and of the last 32 of 256 characters, without a clamp, a mean of three seeds:
+# The opposite test: show these distances in training, with still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). The loss of the first and the last 32 of 256 characters, without a clamp, means of three seeds:
 
 # %% tags=["training", "hide-input"]
 print(f"{'':18}{'first 32':>10}{'last 32':>10}")
@@ -404,7 +404,7 @@ for name in ("as it was", "gaps in training"):
     print(f"{name:18}{first:10.2f}{last:10.2f}")
 
 # %% [markdown]
-# So neither the number of keys nor the length of the text does the harm. But with the last 32 characters alone, the third line of the figure, the model does as well or better. It survives the long text, and makes no use of it.
+# So the number of keys does no harm. But with the last 32 characters alone, the third line of the figure, the model does as well or better. It survives the long text, and makes no use of it.
 #
 # <details><summary>Other answers, and a claim of L1</summary>
 #
@@ -414,7 +414,7 @@ for name in ("as it was", "gaps in training"):
 # %% [markdown]
 # ## What is done in practice
 #
-# A clamp has a price: all far tokens are equally far. A layer can no longer tell which of two distant tokens came first, and *who praised whom* is open again. To *use* a long text, a model has to tell one far position from another.
+# A clamp has a price: all far tokens are equally far. To *use* a long text, a model has to tell one far position from another.
 #
 # Beyond $L$ tokens it is the slow hands (pairs of columns with a low *frequency* $\theta_c$) that point where they never pointed in training. So the angles are changed, from the start, or later with a little training at the new length $L'=sL$:
 #
@@ -447,7 +447,7 @@ needs()
 #
 # <details><summary>Where the lectures disagree (D04 in docs/TOPICS.md)</summary>
 #
-# L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Your code follows the paper.
+# L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor) keeps both: it divides $c$ by $d/2-1$. Your code follows the paper.
 # </details>
 
 # %% tags=["nbval-check-output", "hide-input"]

@@ -115,7 +115,8 @@ pictures.rounds()
 
 # %% [markdown]
 # A text of a million tokens needs $\log_2 10^6$ rounds, rounded up: 20. With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
-#
+
+# %% [markdown]
 # And the delta rule? Multiply it out: $S_t = (I - \beta_t k_t k_t^T)\, S_{t-1} + \beta_t k_t v_t^T$. It is linear in the state, with a matrix for a decay, so two steps are still one. In practice a chunk of tokens is solved at once, as a small triangular system (Yang et al. 2024).
 
 # %% [markdown]
