@@ -103,3 +103,28 @@ def _cross_fitted(inputs: Inputs):
         parts.append(_after_each(others, text[: begin + size], vocab, order)[begin:])
     x = inputs.normal(3 * size, vocab)
     return x * ours, x * torch.cat(parts)
+
+
+def _contexts(text: list[int], length: int) -> list[tuple]:
+    """Name the column and the last tokens at each place, if there are so many."""
+    found, column = [], 0
+    for i, token in enumerate(text):
+        column = 0 if token == 0 else column + 1
+        found.append((column, tuple(text[i + 1 - length : i + 1]) if i + 1 >= length else None))
+    return found
+
+
+@compare(corpus.line_end_chances, "lists, a place at a time")
+def _line_ends(inputs: Inputs):
+    (vocab, most), (size,) = inputs.sizes(2, 2, 4), inputs.sizes(1, 20, 60)
+    learning, text = _draw(inputs, size, vocab), _draw(inputs, 12, vocab)
+    ends = [token == 0 for token in learning[1:]]
+    chances = [sum(ends) / len(ends)] * len(text)
+    for length in range(most + 1):
+        known = _contexts(learning[:-1], length)
+        for i, context in enumerate(_contexts(text, length)):
+            ended = [end for seen, end in zip(known, ends, strict=True) if seen == context]
+            chances[i] = (sum(ended) + 5 * chances[i]) / (len(ended) + 5)
+    given = torch.tensor(learning), torch.tensor(text), 0, most
+    ours, x = _exactly(lambda: corpus.line_end_chances(*given)), inputs.normal(12)
+    return x * ours, x * torch.tensor(chances, dtype=torch.float64)

@@ -12,7 +12,6 @@ from course_lib.corpus import (
     cross_fitted,
     discounts,
     jaccard,
-    line_end_chances,
     min_hash,
     occurrences,
     shingle,
@@ -120,27 +119,3 @@ def test_too_short_a_text_is_refused():
 def test_one_fold_is_refused():
     with pytest.raises(ValueError, match="at least 2, not 1"):
         inspect.unwrap(cross_fitted)(text(50), 5, 3, folds=1)
-
-
-@pytest.mark.parametrize("most", [0, 1, 2])
-def test_line_ends_are_counted_by_the_column_and_the_last_tokens(most):
-    learning, tokens, newline = text(200, seed=1), text(40, seed=2), 0
-
-    def contexts(some, length):
-        """Name the column and the last tokens at each place, if there are so many."""
-        found, column = [], 0
-        for i, token in enumerate(some.tolist()):
-            column = 0 if token == newline else column + 1
-            last = tuple(some[i + 1 - length : i + 1].tolist()) if i + 1 >= length else "begin"
-            found.append((column, last))
-        return found
-
-    ends = (learning[1:] == newline).tolist()
-    expected = [sum(ends) / len(ends)] * len(tokens)
-    for length in range(most + 1):
-        known = contexts(learning[:-1], length)
-        for i, context in enumerate(contexts(tokens, length)):
-            ended = [end for seen, end in zip(known, ends, strict=True) if seen == context]
-            expected[i] = (sum(ended) + 5 * expected[i]) / (len(ended) + 5)
-    found = line_end_chances(learning, tokens, newline, most)
-    assert found.tolist() == pytest.approx(expected, abs=1e-6)
