@@ -67,22 +67,35 @@ class Reader(nn.Module):
         return self.head(self.parts(self.positions(self.keys(keys) + self.values(values))))
 
 
+def drawn(
+    size: int, keys: int, writes: int, generator: torch.Generator
+) -> tuple[
+    Int[Tensor, "size writes"],
+    Int[Tensor, "size writes"],
+    Int[Tensor, "size questions"],
+    Int[Tensor, "size questions"],
+    Bool[Tensor, "size questions"],
+]:
+    """Draw keys and values, QUESTIONS of these keys, their newest values, and if written again."""
+    written = torch.randint(0, keys, (size, writes), generator=generator)
+    values = torch.randint(0, VALUES, (size, writes), generator=generator)
+    # ask for keys that have been written
+    places = torch.rand(size, writes, generator=generator).argsort(-1)[:, :QUESTIONS]
+    asked = written.gather(1, places)
+    same = asked.unsqueeze(-1) == written.unsqueeze(-2)
+    # the newest place at which the key was written
+    newest = (same * torch.arange(1, writes + 1)).argmax(-1)
+    return written, values, asked, values.gather(1, newest), same.sum(-1) > 1
+
+
 def texts(size: int, seed: int) -> Iterator[Batch]:
     """Yield batches of `size` random texts without end."""
     generator = torch.Generator().manual_seed(seed)
     while True:
-        keys = torch.randint(0, KEYS, (size, WRITES), generator=generator)
-        values = torch.randint(0, VALUES, (size, WRITES), generator=generator)
-        # ask for keys that have been written
-        places = torch.rand(size, WRITES, generator=generator).argsort(-1)[:, :QUESTIONS]
-        asked = keys.gather(1, places)
-        same = asked.unsqueeze(-1) == keys.unsqueeze(-2)
-        # the newest place at which the key was written
-        newest = (same * torch.arange(1, WRITES + 1)).argmax(-1)
+        keys, values, asked, newest, again = drawn(size, KEYS, WRITES, generator)
         answers = torch.full((size, N), -100)
-        answers[:, WRITES:] = values.gather(1, newest)
+        answers[:, WRITES:] = newest
         questions = torch.full((size, QUESTIONS), VALUES)
-        again = same.sum(-1) > 1
         yield torch.cat([keys, asked], 1), torch.cat([values, questions], 1), answers, again
 
 

@@ -13,11 +13,19 @@ from torch.nn import functional as F
 
 from course_lib.add_norm import PreNorm
 from course_lib.feed_forward import FeedForward
-from course_lib.instruments.associations import D_FF, D_MODEL, TESTED, Layer
+from course_lib.instruments.associations import (
+    D_FF,
+    D_MODEL,
+    QUESTIONS,
+    TESTED,
+    VALUES,
+    Layer,
+    drawn,
+)
 from course_lib.positions import LearnedPositions
 
-KEYS, VALUES = 6, 16
-WRITES, QUESTIONS = 12, 8  # a key is written about twice, and its newest value counts
+KEYS = 6
+WRITES = 12  # a key is written about twice, and its newest value counts
 N = 2 * WRITES + QUESTIONS
 
 # tokens (a value's number comes after those of all keys), answers, asked and written twice
@@ -46,16 +54,9 @@ def texts(size: int, seed: int) -> Iterator[Batch]:
     """Yield batches of `size` random texts without end."""
     generator = torch.Generator().manual_seed(seed)
     while True:
-        keys = torch.randint(0, KEYS, (size, WRITES), generator=generator)
-        values = torch.randint(0, VALUES, (size, WRITES), generator=generator)
-        # ask for keys that have been written
-        places = torch.rand(size, WRITES, generator=generator).argsort(-1)[:, :QUESTIONS]
-        asked = keys.gather(1, places)
-        same = asked.unsqueeze(-1) == keys.unsqueeze(-2)
-        # the newest place at which the key was written
-        newest = (same * torch.arange(1, WRITES + 1)).argmax(-1)
+        keys, values, asked, newest, again = drawn(size, KEYS, WRITES, generator)
         written = torch.stack([keys, KEYS + values], -1).flatten(1)
-        yield torch.cat([written, asked], 1), values.gather(1, newest), same.sum(-1) > 1
+        yield torch.cat([written, asked], 1), newest, again
 
 
 def loss(model: nn.Module, batch: Batch) -> Float[Tensor, ""]:

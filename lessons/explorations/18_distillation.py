@@ -135,7 +135,7 @@ for arm, runs in kept["runs"].items():
 print(f"{kept['teacher']:.2f}  the larger model itself")
 
 # %% [markdown]
-# With all of the text the teacher still helps at equal steps. But its own passes double the time of a step, and half as many steps again from the text alone bring more. A teacher is worth its time where text is scarce.
+# With all of the text the teacher still helps at equal steps. But its own passes take time, too, and half as many steps again from the text alone bring more. A teacher is worth its time where text is scarce.
 
 # %% [markdown]
 # ## What the large ones do

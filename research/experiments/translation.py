@@ -188,23 +188,17 @@ def share_of_rate(recipe: Recipe, step: int, steps: int) -> float:
     return min(step / warm_up, (steps - step) / (steps - warm_up))
 
 
-def train(
-    recipe: Recipe, seed: int, part: Sequence[int] | None = None
-) -> tuple[Transformer, Tokenizer, dict]:
-    """Train one model, going on where an interrupted run was kept; say what it took.
-
-    Given a part, it learns from these pairs only, cut into the same pieces.
-    """
+def train(recipe: Recipe, seed: int) -> tuple[Transformer, Tokenizer, dict]:
+    """Train one model, going on where an interrupted run was kept; say what it took."""
     learning = home_assistant.split(recipe.language).learning
     pieces = translating.learn_pieces((text for pair in learning for text in pair), recipe.vocab)
     some = translating.examples(pieces, learning)
-    some = some if part is None else [some[i] for i in part]
     model = new(recipe, pieces.get_vocab_size(), seed)
     few = list(islice(batches(recipe, some, seed), 50))
     steps = recipe.steps
     optimizers = optimizers_of(recipe, model)
     tops = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
-    file = _file(recipe, seed, part)
+    file = _file(recipe, seed)
     taken, spent, losses = _resume(file, model, optimizers)
     model.train()
     torch.manual_seed(seed + taken)
@@ -250,9 +244,8 @@ def _tenths(losses: list[float]) -> list[list[float]]:
     return [losses[i : i + size] for i in range(0, len(losses) - size + 1, size)]
 
 
-def _file(recipe: Recipe, seed: int, part: Sequence[int] | None) -> Path:
-    told = (recipe, seed) if part is None else (recipe, seed, tuple(part))
-    name = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+def _file(recipe: Recipe, seed: int) -> Path:
+    name = hashlib.sha256(repr((recipe, seed)).encode()).hexdigest()[:16]
     return store.cache_folder() / "trained" / f"translation-{recipe.language}-{name}.pt"
 
 
