@@ -73,7 +73,7 @@ RUN = (
 )
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
 # `mine`, where nobody has answered
-WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
+WHOSE = re.compile(r"^[\w, ]+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 CELL_SECONDS = 600
 UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
 

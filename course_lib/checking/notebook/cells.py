@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ AT_ONCE = 0.3  # seconds from the end of a cell to the next: nobody is as quick
 
 _cell_ids: dict[int, str | None] = {}  # by the number of the run; not every program says them
 _ended, _pause = 0.0, float("inf")
+_at_end: list[Callable[[], None]] = []
 
 
 def follow() -> None:
@@ -31,6 +32,8 @@ def follow() -> None:
 
         def end(_: Any) -> None:
             global _ended
+            while _at_end:
+                _at_end.pop()()
             _ended = time.monotonic()
 
         shell().events.register("pre_run_cell", begin)
@@ -46,6 +49,14 @@ def shell() -> Any:
 def notebook() -> Any:
     """Return IPython's shell, where it runs a notebook, or else None."""
     return shell() if hasattr(shell(), "kernel") else None
+
+
+def at_end(call: Callable[[], None]) -> None:
+    """Call it once, when the cell that runs has ended; at once where this is no notebook."""
+    if not notebook():
+        call()
+    elif call not in _at_end:
+        _at_end.append(call)
 
 
 def in_a_row() -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from html import escape
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import Source, define, self_contained
@@ -30,8 +30,11 @@ from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
 PAGE = "my_transformer"
+NOT_PASSED = "the library's, until yours has passed"
 
 _kept: list[Any] = []  # answers that `mine` has returned
+# what `mine` has still to say, and where to: a check that runs its cell anew prints nowhere
+_named: dict[tuple[str, TextIO], list[Exercise]] = {}
 _guesses: dict[str, Any] = {}  # by the cell that has revealed them
 
 cells.follow()
@@ -184,28 +187,47 @@ def solution(exercise_id: str) -> None:
 
 
 def mine(exercise_id: str) -> Callable:
-    """Return the learner's passed answer, or the library's where there is none, and say which."""
-    exercise, workspace = load(exercise_id), Workspace.find()
+    """Return the learner's passed answer, or the library's where there is none, and say which.
+
+    A cell says it once, of all that it has asked for.
+    """
+    exercise = load(exercise_id)
+    whose, answer = _whose(exercise)
+    _named.setdefault((whose, sys.stdout), []).append(exercise)
+    cells.at_end(_say_whose)
+    return answer
+
+
+def _whose(exercise: Exercise) -> tuple[str, Callable]:
+    """Return in words whose answer a page goes on with, and the answer."""
+    workspace = Workspace.find()
     if not workspace:
-        print(f"{exercise.name}: the library's, since {Path.cwd().name}/ keeps no answers")
-        return exercise.reference
-    source = workspace.answer(exercise_id)
+        return f"the library's, since {Path.cwd().name}/ keeps no answers", exercise.reference
+    source = workspace.answer(exercise.id)
     if source is None:
-        print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
-        return exercise.reference
+        return NOT_PASSED, exercise.reference
     # what was kept before this was refused would call itself
     if doors := in_source(Source(source), {}, DOORS):
-        own = doors[0].rpartition(".")[2]
-        print(f"{exercise.name}: the library's; yours calls `{own}`: write it anew, and check it")
-        return exercise.reference
+        door = doors[0].rpartition(".")[2]
+        whose = f"the library's; yours calls `{door}`: write it anew, and check it"
+        return whose, exercise.reference
     try:
         answer = define(source, exercise.name)
     except Exception as error:
-        print(f"{exercise.name}: the library's; yours cannot be executed any more ({error})")
-        return exercise.reference
-    print(f"{exercise.name}: your own")
+        return f"the library's; yours cannot be executed any more ({error})", exercise.reference
     _kept.append(answer)
-    return answer
+    return "your own", answer
+
+
+def _say_whose() -> None:
+    """Print for each name whose it is: those of one kind in one line."""
+    for (whose, out), exercises in _named.items():
+        names = ", ".join(dict.fromkeys(x.name for x in exercises))
+        if whose == NOT_PASSED:
+            pages = sorted({x.lesson for x in exercises})
+            whose += f" in {', '.join(pages)}"
+        print(f"{names}: {whose}", file=out)
+    _named.clear()
 
 
 def my_transformer() -> str:

@@ -28,6 +28,9 @@ def double(x):
     plt.plot(x.detach().flatten())
     return 2 * x"""
 ASKS = "def double(x):\n    return int(input()) * x"
+TAKES = """def scaled_dot_product_attention(q, k, v, mask=None):
+    weights = softmax(q @ k.mT / k.shape[-1] ** 0.5, mask)
+    return weights @ v"""
 FORGET = """import shutil
 get_ipython().history_manager.input_hist_raw[:] = [''] * len(In)
 globals().pop("double", None)
@@ -117,6 +120,29 @@ def test_what_an_answer_shows_while_it_is_tried_is_not_shown(run):
     shown = run("check", CHECK)
     assert "passed" in shown
     assert not any(x in shown for x in ("from display", "from stderr", "Figure"))
+    assert "remark" not in shown  # a plot makes tensors where it likes
+
+
+def test_a_cell_says_once_of_all_its_names_whose_they_are(run):
+    run("forget", FORGET)
+    run("set-up", SET_UP)
+    run("own", RIGHT)
+    run("check", CHECK)
+    ids = (ID, "rnn/cell", "attention/softmax", "attention/dot_scores")
+    assert run("mine", f"for each in {ids}:\n    mine(each)\nprint('as it runs')") == (
+        "as it runs\n"
+        "double: your own\n"
+        "rnn_cell, softmax, dot_scores: the library's, until yours has passed in 01, 02\n"
+    )
+
+
+def test_what_an_answer_takes_from_an_earlier_lesson_prints_nothing_above_its_panel(run):
+    run("forget", FORGET)
+    run("set-up", SET_UP)
+    run("own", TAKES)
+    run("earlier", 'softmax = mine("attention/softmax")')
+    shown = run("check", 'check("self_attention/scaled_dot_product")').lstrip()
+    assert shown.startswith("✓ self_attention/scaled_dot_product")
 
 
 @pytest.mark.parametrize(

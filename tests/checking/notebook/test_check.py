@@ -59,6 +59,7 @@ def alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(VARIABLE, "")  # what a check sets is taken back
     published = types.SimpleNamespace(publish=lambda data: print(data["text/plain"]))
     monkeypatch.setattr(cells, "notebook", lambda: types.SimpleNamespace(display_pub=published))
+    monkeypatch.setattr(cells, "at_end", lambda call: call())  # no cell ends here
     return tmp_path
 
 
@@ -168,7 +169,7 @@ def test_an_answer_that_needs_its_notebook_is_not_kept(workspace, capsys):
 
 def test_mine_is_the_librarys_until_the_answer_has_passed(workspace, capsys):
     assert mine("start/hello") is catalogue.load("start/hello").reference
-    assert "the library's" in capsys.readouterr().out
+    assert capsys.readouterr().out == "double: the library's, until yours has passed in 00\n"
 
 
 def test_the_librarys_own_function_is_no_answer(workspace, capsys):
