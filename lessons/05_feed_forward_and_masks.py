@@ -82,7 +82,7 @@ causal_mask = mine("masks/causal")
 # %% [markdown]
 # ## Why a mask, and not shorter lines?
 #
-# L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" Your layer with your mask gives the same outputs in one product. Here both ways compute 256 of them:
+# L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" Your layer with your mask gives the same outputs in one product. Here both ways compute 256 of them. The loop keeps only the last row of each shorter line:
 
 # %%
 x, layer, n = torch.randn(256, 64), SelfAttention(64, 64, 64), 256
@@ -151,10 +151,10 @@ pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
 # %% [markdown]
 # In a notebook, move the slider: $W_1$ lays the plane on a line, the ReLU folds that line, and one cut separates the kind corners from the others.
 #
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. But for a lone token, where every weight is 1, attention layers cannot answer XOR. The network can.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. It does not help a lone token: its only weight is 1, so attention layers cannot answer XOR. The network can.
 
 # %% [markdown]
-# Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
+# Vaswani et al. 2017 chose $d_{ff} = 4d$: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 #
 # ## The smallest block
 #
@@ -252,7 +252,7 @@ def write(model, start, length=60, window=32):
 print(write(blocks["yours"], "Shall I compare thee"))
 
 # %% [markdown]
-# Nonsense, in the shape of English. A model has many such blocks. In a stack of such small blocks a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
+# Nonsense, in the shape of English. Real models stack many blocks. Stack this small one, and a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
 
 # %% [markdown]
 # ## Two details that matter
@@ -273,7 +273,7 @@ for when, row in {"after": softmax(scores)[2] * visible[2], "before": weights[2]
     print(f"{when:6}", [round(x, 2) for x in row.tolist()], f"sum {row.sum():.2f}")
 
 # %% [markdown]
-# The row no longer sums to 1, and the missing part tells how large the hidden scores were. The hidden values are gone, but the denominator keeps a trace of the hidden *key*. (Dividing the row by its sum removes it.) Can a model read that trace?
+# The row no longer sums to 1, and the missing part tells how large the hidden scores were. The hidden values are gone, but the denominator keeps a trace of the hidden *key*. Dividing the row by its sum would remove it. Can a model read that trace?
 
 # %% [markdown]
 # ## Build a detector
@@ -299,7 +299,7 @@ print("zeroed afterwards", leaks_future(lambda x: softmax(dot_scores(x, x)) * ma
 # %% [markdown]
 # ## Four boasts
 #
-# Four people have trained your block on Shakespeare's characters. They differ only in their attention. Ann's is lesson 03's layer, with your mask: hers is the model that you have just trained. Read the code of the others:
+# Four people have trained your block on Shakespeare's characters. They differ only in their attention. Ann's is lesson 03's layer with your mask: the model that you have just trained. Read the code of the others:
 
 
 # %%
@@ -384,7 +384,7 @@ claim = "Cleo is over 3 nats above Ann with 24 characters or fewer, and within 1
 training.expect(claim, came[0] > 3 and came[1] < 1.5, came, models["Ann"], models["Cleo"])
 
 # %% [markdown]
-# With two to twelve characters each cheat is worse than a model that knows nothing: it is sure of itself, and wrong. With all 32 they come near Ann. In training the last position of a line has no future, so there even a cheat is honest. Does Cleo write well because `write` soon shows her 32 characters? Let her and Ann write with a window of 8:
+# With two to twelve characters each cheat is worse than an even guess over all characters: it is sure of itself, and wrong. With all 32 they come near Ann. In training the last position of a line has no future, so there even a cheat is honest. Does Cleo write well because `write` soon shows her 32 characters? Let her and Ann write with a window of 8:
 
 # %% tags=["training"]
 for name in ("Ann", "Cleo"):

@@ -5,7 +5,7 @@
 #
 # One head of attention can spread its weights over all tokens. **Why should a token look in several heads, when one can look everywhere?**
 #
-# Below are two of the 270 heads of a real model, on one sentence. The blue one looks at the token before. The orange one does what no rule about positions could do: at the second *Mrs* it looks at what followed the first one.
+# Below are two of the 270 heads of a real model, on one sentence. The blue one looks at the token before. The orange one goes by the token: at the second *Mrs* it looks at what followed the first one.
 
 # %%
 import torch
@@ -281,7 +281,7 @@ for layer, head in found:
     print(f"layer {layer}, head {head}: {scores[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# There they are, in two neighbouring layers. The strongest is the orange head: head 7 of layer 19, or 19.7 for short.
+# There they are, in two neighbouring layers. The strongest is the orange head: head 7 of layer 19, or 19.7 for short. In the sentence it looked 8 tokens back, here 24: it goes by the token, not by the distance.
 #
 # ## How does it know?
 #
@@ -340,7 +340,7 @@ for name, forged in {"untouched": None, "17.1 silent": 0, **back}.items():
 # The line moves by one token and stays nearly as bright: the orange head follows the forged note. So does the model's output. With the blue head silent it says *B* one time in eight. With the head held two tokens back it says the token after *B*, half as often as it said *B* before. Held one token back, it loses little.
 
 # %% [markdown]
-# Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists:
+# Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists. Those above layer 19 come too late:
 
 # %% tags=["once", "hide-input"]
 kept = results.load("circuit")["figures"]
@@ -356,7 +356,7 @@ for heads in ([], [(1, 6), (2, 4)]):
 # %% [markdown]
 # ## Nine heads, or one mixture
 #
-# Now the question of this page. Here is what all nine heads of the orange head's layer look at, from one token of the sentence at the top:
+# Now the question of this page. Here are all nine heads of the orange head's layer, at one token of the sentence at the top:
 
 # %% tags=["once", "hide-input"]
 ids = model.tokenizer.encode("Mr and Mrs Dursley lived here. Mr and Mrs Dursley slept").ids
@@ -365,7 +365,7 @@ sentence = torch.tensor([0, *ids])
 pictures.nine_heads(words[:12], read(sentence)[0][18, :, 11, :12])
 
 # %% [markdown]
-# Head 3 looks at the token before, head 7 at what followed the first *and*; the seven others look most at the first token. The last row is the mean of the nine. Give that mean to *all* heads of a layer: each keeps its values, but all look at the same places, in one mixture. **In layer 17, what becomes of the loss on the second copy? It was 1.6 nats, and 7.8 without head 17.1.**
+# Head 3 looks at the token before, head 7 at what followed the first *and*; the seven others look most at the start. The last row is the mean of the nine. Give such a mean to *all* heads of the blue head's layer, 17: each keeps its values, but all look at the same places, in one mixture. **What becomes of the loss on the second copy? It was 1.6 nats, and 7.8 without head 17.1.**
 
 # %%
 guess = None  # nats
@@ -385,7 +385,7 @@ def mean_of_nine(weights):
 reveal(guess, loss_on_second(looking(tokens, mean_of_nine)))
 
 # %% [markdown]
-# The eight others dilute what one has found. For comparison, let all nine look where 17.1 looks. And let each look where the *next* head looks, so that there are nine mixtures still, but none with the values that it was made for. The last column is the loss on a text without a list:
+# The eight others dilute what 17.1 finds. As controls, let all nine look where 17.1 looks, and let each look where the *next* head looks: nine mixtures still, but none with its own values. The last column is the loss on a text without a list:
 
 # %% tags=["once", "hide-input"]
 text = "The old mill had been empty for years, but on Sunday the windows were open again. Anna put "
@@ -406,9 +406,9 @@ for name, places in {
 needs()
 
 # %% [markdown]
-# That is why a token looks in several heads: one mixture dilutes what each of them finds. And a head is both, *where* it looks and *what* it takes from there: exchange the places of the nine, and the list is lost nearly as if 17.1 were silent.
+# One head can look everywhere, but in *one* mixture. With several, 17.1 can look at one place, and the others do not dilute it. And a head is both *where* it looks and *what* it takes from there: exchange the places of the nine, and the list is lost nearly as if 17.1 were silent. The text without a list hardly needs layer 17.
 #
-# A model that is *trained* with one head does only a little worse: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
+# Trained with one head, the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3). The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 
 # %% [markdown]
 # ## What to remember

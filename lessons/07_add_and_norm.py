@@ -74,7 +74,7 @@ def next_character(model, batch):
 #
 # $$x_l = F_l(x_{l-1}) \qquad\Longrightarrow\qquad \frac{\partial L}{\partial x_0} = \frac{\partial L}{\partial x_{2N}}\; J_{2N}\, J_{2N-1} \cdots J_1 \qquad \underset{nd \times nd}{J_l} = \frac{\partial F_l}{\partial x_{l-1}}$$
 #
-# (The word *norm* has two meanings. Here *norm* is the layer; a vector's length is its *L2 norm*.)
+# On this page *norm* is the layer, and a vector's length is its *L2 norm*.
 #
 # Below 4 bare blocks the gradient has an L2 norm of $6 \cdot 10^{-7}$. **What is it below 32?**
 
@@ -215,7 +215,7 @@ print(f"gradient at the bottom {gradient.norm():.0e}, the first token's share {s
 print(f"at the top, smallest cosine of a token's state and the first token's: {alike.min():.3f}")
 
 # %% [markdown]
-# The gradient arrives, but at the wrong address. Thirty-two averages in a row have made every token a copy of the first: change a letter, and its own state at the top does not move at all. **A norm keeps the signal loud; only the residual connection keeps it yours.**
+# The gradient arrives, but at the wrong address. Thirty-two averages in a row have made every token a copy of the first: change any letter but the first, and its own state at the top does not move. **A norm keeps the signal loud; only the residual connection keeps it yours.**
 #
 # So put both into one block.
 #
@@ -336,7 +336,7 @@ fates = {
 pictures.letter_by_hand("Only pre-norm keeps half of the letter, from all initial weights", fates)
 
 # %% [markdown]
-# Bare, and with a norm alone, the letter fades at once. With the residual connection alone it depends on the initial weights: from large ones its vector explodes. Under post-norm the letter fades a little in every block: from large weights nothing is left, from small ones all of it. Pre-norm keeps half of it or more, from all three.
+# Bare, and with a norm alone, the letter fades at once. With the residual connection alone its fate depends on the initial weights: from large ones the vector explodes. Under post-norm the letter fades a little in every block: from large weights nothing is left, from small ones all of it. Pre-norm keeps half of it or more, from all three.
 #
 # And the gradient, on its way down:
 
@@ -392,7 +392,7 @@ training.expect(claim, came < 3.3, came, deep)
 # %% [markdown]
 # The baseline expects a space everywhere, whatever it has read. What your stack expects depends on the letter: after *T* it is an *h*. The letters arrive.
 #
-# The other settings were trained beforehand, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
+# The other settings were trained beforehand, for 120 steps, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
 
 # %%
 guess = None  # two lists of kinds: (some, all)
@@ -410,7 +410,7 @@ print("residual and a last norm, from large weights, two seeds a rate:", *ends)
 # %% [markdown]
 # - **Without the residual connection** 32 blocks learn frequencies only.
 # - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and end below pre-norm. From the large one they explode.
-# - **Pre-norm** learns from all three. The norms let a stack learn from *each* of them. They do not lower its best loss. Pre-norm's last norm alone does not do this: from large weights the loss still overflows (the line below the figure).
+# - **Pre-norm** learns from all three, but its best loss is not lower. Its last norm alone does not do this: from large weights the loss still overflows (the line below the figure).
 #
 # Three lectures show how residual connections smooth the loss surface (Li et al. 2018).
 
@@ -452,7 +452,7 @@ claim = "32 blocks with plus signs alone, from small weights, end below the bigr
 training.expect(claim, came[1] < came[0], came, small)
 
 # %% [markdown]
-# Both invent words, but the loss tells them apart. The table knows the last character. Yours is ahead, so it must use earlier ones. Depth pays a little, too: in the figure, two blocks of this kind end higher.
+# Both invent words, but the loss tells them apart. The table knows the last character. Yours is ahead, so it must use earlier ones. At equal steps depth pays a little, too: in the figure, two blocks of this kind end higher.
 
 # %% [markdown]
 # ## The order of 2017
@@ -473,7 +473,7 @@ claim = "32 blocks of post-norm end over 0.2 nats lower from small weights than 
 training.expect(claim, came[1] < came[0] - 0.2, came, post, turned)
 
 # %% [markdown]
-# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read (at three times the rate, hardly). Neither a lower rate nor a long warm-up replaces the switch. Held-out losses, two seeds (baseline 3.36):
+# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read. Would a **warm-up** do instead? The learning rate then begins near 0 and rises, in the paper of 2017 for thousands of steps (section 5.3). Xiong et al. 2020 trace the need for it to post-norm. In our ninety steps neither a lower rate nor a longer warm-up replaces the switch. Held-out losses, means of two seeds, where the baseline has 3.36:
 #
 # | initial weights | learning rate | warm-up over 5 % | over 30 % |
 # |:-|-:|-:|-:|
@@ -482,7 +482,7 @@ training.expect(claim, came[1] < came[0] - 0.2, came, post, turned)
 # | $N(0, 0.02^2)$ | 0.003 | 2.83 | – |
 # | $N(0, 0.02^2)$ | 0.01 | 3.29 | – |
 #
-# The authors of 2017 had another help, a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3 of the paper). Xiong et al. 2020 trace the need for it to post-norm. All trainings above had one over 5 % of the steps, and clipped gradients. [An exploration](explorations/07_norms.ipynb) sweeps it, and mends **DeepNorm**, which builds the third switch into the block.
+# All trainings above had a warm-up over 5 % of the steps, and clipped gradients. [An exploration](explorations/07_norms.ipynb) sweeps it, and mends **DeepNorm**, which builds the third switch into the block.
 #
 # ## Thirty blocks that have learned
 #

@@ -36,7 +36,7 @@ pictures.course_map()
 pictures.blocks()
 
 # %% [markdown]
-# In pre-norm no norm is on the residual path. In post-norm every norm is, and rescales all that earlier blocks wrote. Today you train the order of 2017, with two blocks a stack.
+# Today you train the order of 2017, with two blocks a stack.
 #
 # $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
 
@@ -175,7 +175,7 @@ print(f"another source changes the result by up to {changed:.1f}")
 # %% [markdown]
 # ## Two stacks, one model
 #
-# A stack is an embedding and a loop over blocks, so both stacks are given, without their docstrings. The lines of each `forward` are the boxes of the figure. (`Embedding` is folded; it computes the formula above. `Norm` is layer norm with its gain and bias.)
+# A stack is an embedding and a loop over blocks, so both stacks are given, without their docstrings. The lines of each `forward` are the boxes of the figure. `Embedding`, folded, computes the formula above. `Norm` is layer norm with its gain and bias.
 
 # %% tags=["hide-input", "in-short"]
 # given: transformer.Embedding
@@ -293,7 +293,7 @@ def train(model, loss, steps):
 #
 # $$L = -\frac1m \sum_{i=1}^{m} \log p\big(t_i \mid \text{source},\; \text{start}, t_1, \dots, t_{i-1}\big)$$
 #
-# Somebody wrote it below. Read it for a minute, and leave it as it is. Below, a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
+# Somebody wrote it here. Read it for a minute, and leave it as it is: a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
 
 # %%
 # exercise: transformer/mend_loss
@@ -335,7 +335,7 @@ TEXT = "keyboard"  # yours
 print(TEXT, "→", write(model, TEXT))
 
 # %% [markdown]
-# This is how it does it: the loop of `greedy`, with all that `greedy` throws away.
+# Here is how it sorts: the loop of `greedy`, with all that `greedy` throws away.
 
 # %% tags=["training", "hide-input"]
 word, read, rows = "problems", torch.tensor([[START]]), []
@@ -381,7 +381,7 @@ came = [round(x, 3) for x in (written_due, following, written_other)]
 training.expect(claim, holds, came, model)
 
 # %% [markdown]
-# Each time it writes the *next* letter in order. (The last has no next one.) So the decoder reads each letter at its own place in the source: hide another place, and nothing changes (the line above, on 1,000 new sequences).
+# Each time it writes the *next* letter in order. After the last there is none. So the decoder reads each letter at its own place in the source. Hide another letter's place, and nothing changes: see the line above, on 1,000 new sequences.
 #
 # ## Where it breaks
 #
@@ -413,7 +413,7 @@ claim = "of those with one pair under 0.4 are sorted, and in over 0.6 the pair i
 training.expect(claim, shares[0] < 0.4 and shares[1] > 0.6, shares, model)
 
 # %% [markdown]
-# Right would be *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the free place with another. Is that the architecture? The same model was also trained on sequences in which letters repeat:
+# The right answer is *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the free place with another. Is that the architecture? The same model was also trained on sequences in which letters repeat:
 
 # %% tags=["hide-input"]
 kept = results.load("sequences")["figures"]
@@ -438,7 +438,7 @@ both[4:, 4:] = causal_mask(4)
 pictures.families({"encoder only": full, "decoder only": causal, "encoder-decoder": both})
 
 # %% [markdown]
-# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. If that is all, *one* stack of encoder blocks with this mask should sort, too. (It is called a **prefix language model**, Raffel et al. 2020.) Give four of your blocks source and target as one text, and as many steps as before:
+# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. If that is all, *one* stack of encoder blocks with this mask should sort, too. This is a **prefix language model** (Raffel et al. 2020). Give four of your blocks source and target as one text, and as many steps as before:
 
 
 # %%
@@ -518,7 +518,7 @@ for section in sorted({section for section, _ in parts}):
 # %% [markdown]
 # ## Look inside your model
 #
-# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Beside your sorter is the same model with its masks left out. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? (It needs JavaScript. If you see nothing, as on GitHub, run the notebook.)
+# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Beside your sorter is the same model with its masks left out. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? It needs JavaScript: if you see nothing, as on GitHub, run the notebook.
 
 # %%
 names = [*TOKENS[:26], "start", "stop"]

@@ -194,7 +194,7 @@ reveal(guess, "BD")
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale has none: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
+# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale leaves no such trace: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
 #
 # <details><summary>How we know</summary>
 #
@@ -216,7 +216,7 @@ needs()
 # | sinusoids, added to the input | rotary | queries and keys are rotated by position | 04 |
 # | ReLU network | SwiGLU | a gate | here |
 # | keys for each head | keys for each group of heads | a smaller cache | here |
-# | | and since 2024 | a norm of queries and keys (Qwen 2025); every second layer sees a window only (OpenAI 2025); one latent vector instead of all keys and values (DeepSeek-AI 2024); each token uses few feed-forward networks of many | 07, 13, 12 |
+# | | since 2024, in other models | a norm of queries and keys (Qwen 2025); every second layer sees a window only (OpenAI 2025); one latent vector instead of all keys and values (DeepSeek-AI 2024); each token uses few feed-forward networks of many | 07, 13, 12 |
 #
 # **A gate.** The ReLU multiplies $z$ by a gate of 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Replace the step by the smooth sigmoid $\sigma(z)$, and you have the **swish**, which PyTorch and most configurations call **SiLU**. Then let it gate a second hidden layer, from a matrix of its own; ⊙ multiplies entry by entry. This is **SwiGLU** (Shazeer 2020):
 #
@@ -281,7 +281,7 @@ grouped_query_attention = mine("decoder/grouped_query")
 # %% [markdown]
 # ## What names do not tell
 #
-# Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. This function should do it. All shapes are right, and no error is raised.
+# Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. This function should do that. It does it wrongly, and no shape or error tells you.
 
 # %%
 # exercise: positions/pairs_to_halves
@@ -334,7 +334,7 @@ for name, each in (("right", my_model), ("in the file's order", wrong)):
 del wrong, each, weights, in_pairs
 
 # %% [markdown]
-# This prompt hides the bug: the sentence is right. The mean loss shows it. Measure a loaded model; do not only read it.
+# This prompt hides the bug: queries and keys are reordered alike, so only their rotation is wrong. The mean loss shows it. Measure a loaded model; do not only read it.
 #
 # ## How does it answer me?
 #
@@ -363,7 +363,7 @@ def go_on(model, text, most):
 print(go_on(my_model, question, 22))
 
 # %% [markdown]
-# It predicts a *conversation*: the message ends, and a turn of the assistant begins. After pre-training on plain text, SmolLM2 was fine-tuned on conversations in this format: that is what *Instruct* says. `turns` writes this **chat template** for you, with a **system prompt** first:
+# It predicts a *conversation*: the message ends, and a turn of the assistant begins. After pre-training on plain text, SmolLM2 was fine-tuned on conversations in this format: that is what *Instruct* in its name means. `turns` writes this **chat template** for you, with a **system prompt** first:
 
 # %%
 print(smollm2.turns(question))
@@ -398,7 +398,7 @@ print(f"{opening}{said!r}")
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. So leak in the first ten of thirty blocks alone, or in the last ten. And are all early rows to blame? Give the mask back to one row alone, the first or the second, and let all others leak. How likely is the right next word?
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. So let only the first ten of the thirty blocks leak, or only the last ten. And which early row is to blame? Let all blocks leak, but mask one row, the first or the second. How likely is the right next word?
 
 
 # %% tags=["hide-input"]
@@ -436,7 +436,7 @@ for text, word in {
     print(f"{text + word:30}", *row, sep="   ")
 
 # %% [markdown]
-# A leak in the first ten blocks is enough to lose the word, and one in the last ten does no harm: the damage is done early. And it is nearly enough that the *first* token sees nothing but itself. Masking the second one instead brings back neither *Paris* nor *cold*. Lesson 13 meets the first token again as the **attention sink**.
+# A leak in the first ten blocks is enough to lose the word, and one in the last ten does no harm: the damage is done early. And masking the *first* row alone repairs most of it. Masking the second one instead brings back neither *Paris* nor *cold*. Lesson 13 meets the first token again as the **attention sink**.
 #
 # There is a way without any mask. Feed the leaking model one token at a time, with *your* cache. No later token is there to be seen, so this must give what the mask gives:
 
@@ -475,7 +475,7 @@ SAY = "Tell me something about its history."  # yours
 talk = smollm2.chat(my_model, SAY, talk)
 
 # %% [markdown]
-# Asked about *its* history after Rome, it has gone back to Paris, and it speaks better than it knows: ask it for a date. But every token that you have just read went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache, with weights of four bits.
+# Asked about *its* history after Rome, it has gone back to Paris, and it speaks better than it knows: a Roman city from the 18th century. But every token that you have just read went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache, with weights of four bits.
 #
 # ## What to remember
 #

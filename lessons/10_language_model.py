@@ -94,12 +94,12 @@ pictures.pieces(
 #
 # ## How surprised was it?
 #
-# At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. Multiply those of the tokens that came. In a long text the product underflows to 0, so take logarithms, change the sign and average:
+# At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. Multiply the probabilities of the tokens that really came. In a long text the product underflows to 0, so take logarithms, change the sign and average:
 #
 # $$-\frac{1}{T} \log \prod_{t=1}^{T} \hat y_t[w_{t+1}] = \frac{1}{T} \sum_{t=1}^{T} L_t \qquad\quad L_t = -\log \hat y_t[w_{t+1}] = \log \sum_{v=1}^{V} e^{z_{t,v}} - z_{t,\,w_{t+1}}$$
 
 # %% [markdown]
-# $L_t$ is the **cross-entropy** of position $t$, in **nats** since the logarithm is natural; the exponential of its mean is the **perplexity**. Only the sum needs care, because $e^{1000}$ overflows. `torch.logsumexp` returns its logarithm without computing the sum.
+# $L_t$ is the **cross-entropy** of position $t$, in **nats** since the logarithm is natural; the exponential of its mean is the **perplexity**. Only the sum needs care, because $e^{1000}$ overflows. `torch.logsumexp` returns its logarithm without the overflow.
 
 # %%
 # exercise: language_model/cross_entropy
@@ -146,7 +146,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}
 # $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
 
 # %% [markdown]
-# This is **absolute discounting** (Ney et al. 1994). Their estimate of $D$ leaves out one n-gram at a time: with $n_c$ n-grams that occur $c$ times, $D = n_1 / (n_1 + 2\, n_2)$. But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, yet after *San* alone, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
+# This is **absolute discounting** (Ney et al. 1994). Their estimate of $D$ leaves out one n-gram at a time: with $n_c$ n-grams that occur $c$ times, $D = n_1 / (n_1 + 2\, n_2)$. But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
 #
 # $$P(w \mid h') \;\propto\; N_{1+}(\cdot\, h' w) = \#\{v : c(v h' w) > 0\}$$
 #
@@ -177,7 +177,7 @@ reveal(guess, "yes" if falls else "no")
 pictures.counted(counted)
 
 # %% [markdown]
-# It rises again, because the longest contexts are new too often. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
+# It rises again. A new context falls back, but one that was seen once or twice is trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
 #
 # ## Let it write
 #
@@ -263,7 +263,7 @@ print(f"before training {cross_entropy(model(inputs[:32]), targets[:32]):.2f} na
 # %% [markdown]
 # ## Too good to be true
 #
-# A colleague trains this model with a loss of her own. A batch is 16 of the windows, and this is the loop:
+# The untrained model's loss is near $\ln V$, as it should be. A colleague trains it with a loss of her own. A batch is 16 of the windows, and this is the loop:
 
 
 # %%
@@ -359,7 +359,7 @@ pictures.texts(written, "From noise to the layout of a play")
 # %% [markdown]
 # ## Which one wins?
 #
-# After half a minute your model has the layout of a play, capitals for speakers, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So we also count only the windows that yours has read. Each held-out character is predicted from at least half a window.
+# After half a minute your model writes lines that begin with capitals, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So we also count only the windows that yours has read. Each held-out character is predicted from at least half a window.
 
 
 # %%
@@ -435,7 +435,7 @@ def line_end_loss(predictions, following):
 
 
 # %% [markdown]
-# Is a network needed for that? A third model counts line ends once more, but it is told the **column**: how many characters the line has so far. Its context is the column with the last three characters. **Which of the three is last on the first question?**
+# Is a network needed for that? A third model counts line ends, too, but it is told the **column**: how many characters the line has so far. Its context is the column and the last three characters. **Which of the three is last on the first question?**
 
 # %%
 guess = None  # "n-gram model", "told the column" or "your model"
@@ -454,7 +454,7 @@ for name in asked:
 # %% [markdown]
 # Your model loses the second question by far and wins the first. So the two together, each on its own question, have a lower loss than the n-gram model alone.
 #
-# Counts that are told the column are about as good as yours. But a table has to be told what to count. Your model was told nothing: in half a minute it found that the length of a line matters, and how to read it off the last 64 characters.
+# Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing: in half a minute it found that the length of a line matters, and how to read it off the last 64 characters.
 
 # %% [markdown]
 # Look at the texts at the top again, where ↪ continues a line. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
@@ -485,13 +485,13 @@ holds = falls and curve[4] > first["n-gram model"] > curve[32] and by_larger[128
 training.expect(claim, holds, {"n-gram model": first["n-gram model"]} | curve, model)
 curves = {"your model": curve, "larger model": by_larger}
 baselines = {name: first[name] for name in ("n-gram model", "told the column")}
-title = "Counts stop at six characters, the Transformers read on"
+title = "With each longer window, the Transformers know line ends better"
 pictures.by_context(curves, baselines, title)
 
 # %% [markdown]
-# The more it reads, the better it answers. The larger model is ahead of the counts that are told the column, too: it knows more about verse than the length of a line.
+# The more it reads, the better it answers. The larger model is ahead of the counts that are told the column, too: it knows more about line ends than the column.
 #
-# The larger model has a lower total loss than the n-gram model, too. Longer training is not the only reason: with nanoGPT's settings, the same training time only draws level ([Which optimizer?](explorations/10_optimizers.ipynb)).
+# Its total loss is below the n-gram model's as well. Longer training is not the only reason: with nanoGPT's settings, the same training time only draws level ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #

@@ -32,7 +32,7 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 pictures.questions()
 
 # %% [markdown]
-# A translator's score depends on five choices, and each can make the headline. We vary four of them; the training was done once.
+# A translator's score depends on five choices. We vary four of them; the training was done once.
 #
 # ## Pairs that people wrote
 #
@@ -210,7 +210,7 @@ reveal(guess, 1 + ranked.index("your copy"))
 print(", ".join(f"{who} {on_near[who]:.1f}" for who in ranked))
 
 # %% [markdown]
-# Six lines have beaten a translator of seventeen million parameters, by these references. They copy the neighbour's wording and its dialect, and the reference shares both. Which of the two matters, we test below. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
+# Six lines have beaten a translator of seventeen million parameters, by these references. They copy the neighbour's wording and its dialect, and the reference shares both. Which of the two matters is tested below. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
 
 # %%
 guess = None  # a difference in BLEU; negative if ours is behind
@@ -228,7 +228,7 @@ split = {
 pictures.parts(split, "Ahead with a neighbour in training, behind without one")
 
 # %% [markdown]
-# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. Without one, texts of up to six words are a draw, and on longer ones Firefox's is far ahead.
+# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. Without one, neither is surely ahead on texts of up to six words, and on longer ones Firefox's is far ahead.
 
 # %% [markdown]
 # ## Would other texts say the same?
@@ -330,7 +330,7 @@ for width in (1, 2):
 # %% [markdown]
 # ## The same decoding for both
 #
-# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. Its $\alpha$ was the best one on the tuning texts. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
+# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. $\alpha$ was chosen on the tuning texts. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
 
 # %%
 needs("homeassistant", "marian")
@@ -363,7 +363,7 @@ pictures.intervals(
 print({who: round(score(x), 1) for who, x in {"greedy": by_greedy, "by beam": ours}.items()})
 
 # %% [markdown]
-# A beam is worth three BLEU to ours, on all texts and on both parts. To Firefox's it is worth nothing, with $\alpha = 1$. But however both are decoded, the interval of their difference contains 0.
+# A beam is worth three BLEU to ours, and it helps on both parts. To Firefox's it is worth nothing, with $\alpha = 1$: the last two bars are alike. However both are decoded, the interval of their difference contains 0.
 
 # %% [markdown]
 # ## Whose Portuguese?
@@ -385,7 +385,7 @@ for name, part in {"with a neighbour": near, "without": far}.items():
         print(f"    {dialect}:  {'  '.join(row)}")
 
 # %% [markdown]
-# With a neighbour, ours is far ahead by European references and behind by Brazilian ones. Without one, neither is surely ahead. So a neighbour helps where the reference shares its dialect. Your copy shows it most: it is level with Firefox's by European references, and far behind by Brazilian ones.
+# With a neighbour, ours is far ahead by European references, and by Brazilian ones that lead is gone. Without one, neither is surely ahead. So a neighbour helps where the reference shares its dialect. Your copy shows it most: it is level with Firefox's by European references, and far behind by Brazilian ones.
 #
 # <details><summary>How we know</summary>
 #

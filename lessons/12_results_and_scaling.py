@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# The losses form a valley, which nobody could see in the texts. The smallest model has read ten times as much as the largest, and has no room for more. The largest has room, but has read too little: even a **bigram model**, a table of which letter follows which, beats it. Such a valley, several sizes at one budget, is an **IsoFLOP curve** (Hoffmann et al. 2022).
+# The losses form a valley, which nobody could see in the texts. The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which, beats it. Such a valley, several sizes at one budget, is an **IsoFLOP curve** (Hoffmann et al. 2022).
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -161,7 +161,7 @@ for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
-# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. The race was fair without the hidden half, and with it 12 and 16 win (research/results/executed_race.json).
+# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. The race was fair without the hidden half. Counted with it, 12 and 16 win as well (research/results/executed_race.json).
 
 # %%
 needs("shakespeare")
@@ -224,7 +224,7 @@ print(f"your choice for 1.92e12 operations: {chosen:,.0f} parameters")
 # %% [markdown]
 # ## What a wrong size costs
 #
-# How bad is a wrong size? In nats, hardly: at the third budget a model nearly four times too large is 7 % worse. But models of the best size reach that loss with less; between two valleys we interpolate over $\log C$. **With what share of the budget?**
+# How bad is a wrong size? In nats, hardly: at the third budget a model nearly four times too large is 7 % worse. But models of the best size reach that loss with fewer operations. (Between two valleys we interpolate over $\log C$.) **With what share of the budget?**
 
 # %%
 guess = None  # percent
@@ -254,7 +254,7 @@ pictures.waste(kept["rows"], 4.8e11, shares)
 # %% [markdown]
 # Less than half. Four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 #
-# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. (Entries above 60 % are from far outside its points.) The baselines are fixed exponents: 0.5 doubles the size from budget to budget. Each starts from a budget 4, 16 or 64 times smaller.
+# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit. Their parabola gives the rest; entries above 60 % are far outside its points. The baselines are fixed exponents: 0.5 doubles the size from budget to budget. Each starts from the best size at a budget 4, 16 or 64 times smaller. A line takes two budgets, so yours has no third entry.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
@@ -328,7 +328,7 @@ pictures.scored(least, fourth, chosen)
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: about $2N$ operations. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. **After how many written tokens has the small one paid back?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. **After how many written tokens has the small one earned back its dearer training?**
 
 # %% tags=["training"]
 small = 15_840
@@ -367,7 +367,7 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see 128 tokens, and are not counted.
+# Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see only 128 tokens, and their caches are left out.
 #
 # DeepSeek-V4-Pro computes with 3 % of its parameters (DeepSeek-AI 2026). [Experts](explorations/12_experts.ipynb) are an exploration.
 
@@ -415,7 +415,7 @@ billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
 print(f"activations, measured / formula: {activations / billed:.3f}")
 
 # %% [markdown]
-# (The last norm is left out.) Now GPT-2 small, on twelve texts as long as its context; the sizes are in the next cell but one. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
+# (The last norm is left out.) Now GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, 50,257 tokens), on 12 texts of 1,024 tokens. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four
@@ -466,12 +466,12 @@ quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and tra
 pictures.table_of_2017(quoted, counted)
 
 # %% [markdown]
-# The GPUs did less than was assumed. The share of the peak rate that a training reaches is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model was even cheaper than printed. We have not counted the grey points.
+# The GPUs did less than was assumed. The share of the peak rate that a training reaches is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model took even fewer operations than printed. The grey points are as printed.
 
 # %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor nearly tells its loss. A model that is used much is made smaller and trained longer than the valley says.
+# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes near its loss. A model that is used much is made smaller and trained longer than the valley says.
 #
 # | | |
 # |:-|:-|

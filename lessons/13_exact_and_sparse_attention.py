@@ -62,7 +62,7 @@ for n in (30, 2000, 50_000):
 # %% [markdown]
 # L1 and L3 say: think of $d$ as about 1,000. Up to $n = 2d$ attention is cheaper than an LSTM.
 #
-# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". As orders go, $O(n^2 d)$ against $O(n d^2)$, the sentence is right. Counted out, with its four matrices, attention never has fewer multiply-adds than a plain RNN.
+# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Compare orders, $O(n^2 d)$ with $O(n d^2)$, and the sentence is right. Count the four matrices too, and attention never has fewer multiply-adds than a plain RNN.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -157,7 +157,7 @@ check("efficient/backward", tiled_gradients)
 tiled_gradients = mine("efficient/backward")
 
 # %% [markdown]
-# Your two functions are the two passes of **FlashAttention**. The kernel keeps $L$ from its forward pass. Yours returns the output alone, so here each tile is scored once more for $L$.
+# Your two functions are the two passes of **FlashAttention**. FlashAttention's forward pass also returns $L$. Yours returns the output alone, so here each tile is scored once more.
 
 
 # %%
@@ -218,7 +218,7 @@ pictures.memories()
 # | full matrix, softmax by our formula | 206 billion | 18.6 GB | 8.9 ms |
 # | tiles in one kernel | 241 billion | 0.177 GB | 0.66 ms |
 #
-# It computes more, and is 14 times as fast as our formulas. They move the square not four times but 35: each step of our softmax, forward and backward, reads and writes it. (PyTorch's own softmax moves it less often; not timed.) The kernel for tiles is `F.scaled_dot_product_attention`. Its mathematics is yours.
+# It computes more, and is 14 times as fast as our formulas. The picture shows one forward pass, with the softmax as one step. Our formulas move the square 35 times: each step of the softmax, forward and backward, reads and writes it. (PyTorch's own softmax moves it less often; not timed.) The kernel for tiles is `F.scaled_dot_product_attention`. Its mathematics is yours.
 
 # %% [markdown]
 # ## Leave tiles out
@@ -285,7 +285,7 @@ holds = shares[0] < 1 / 3 and shares[1] < 1 / 2 and compiled["exact"] < timed["e
 measuring.expect(f"{claim}; compiled is faster", holds, [round(x, 2) for x in shares])
 
 # %% [markdown]
-# Fewer tiles take less time in the same loop. It has a fixed cost for each row of blocks, so the points are above the line. A compiled kernel (orange) is faster with *all* tiles. So compile the list, too: PyTorch's `flex_attention` takes a function of two positions, and makes the block mask and the loop. On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with a window of 257, and 86 with all pairs. The block mask is your list:
+# Fewer tiles take less time in the same loop. It has a fixed cost for each row of blocks, so the points are above the line. PyTorch's compiled kernel (orange) visits *all* tiles in less time than your loop. So compile the list, too: `flex_attention` takes a function of two positions, and makes the block mask and the loop. On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with a window of 257, and 86 with all pairs. The block mask is your list:
 
 
 # %%
@@ -389,7 +389,7 @@ paths["dense"] = torch.ones(len(needle["distances"])).bool()
 pictures.found(shares, paths, needle["distances"])
 
 # %% [markdown]
-# Without a path the model can only guess one of ten, however long we train: its output at the question cannot depend on the needle. A path must exist, and training must find it. The global block alone finds most needles, with a window or random links every one.
+# Without a path the model can only guess one of ten, however long we train: its output at the question cannot depend on the needle. A path must exist, and training must find it: random links alone miss half of the needles that have one. The global block alone finds most needles. With a window or random links beside it, it finds them all.
 #
 # <details><summary>How we know</summary>
 #
@@ -433,7 +433,7 @@ def loss_by_token(lists):
 
 
 # %% [markdown]
-# A window of 32 tokens holds two sentences, plenty for the next word. **With full attention its own story costs the model less than one nat a token. And with the window?**
+# A window of 32 tokens holds a sentence or two, plenty for the next word. **With full attention its own story costs the model less than one nat a token. And with the window?**
 
 # %%
 guess = None  # in nats
@@ -445,7 +445,7 @@ losses = {name: loss_by_token(30 * [x]) for name, x in (("full", full), ("window
 reveal(guess, round(losses["window"][32:].mean().item(), 1))
 
 # %% [markdown]
-# It breaks down: seven times the loss. Yet what it misses is not the story's beginning. Lesson 03 saw that most heads give most of their weight to the *first token*, whatever it says. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other words.
+# It breaks down: seven times the loss. Yet what it misses is not the story's beginning. In lesson 06 seven of a layer's nine heads look most at the *first token*. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other words.
 #
 # So give the list one column more, the first block:
 
@@ -455,7 +455,7 @@ losses["window and first block"] = loss_by_token(30 * [with_sink])
 pictures.losses("A window breaks the model; with the first block it reads on", losses, 32)
 
 # %% [markdown]
-# The model is back. What is still missing is what the story said earlier. Where should that come from? Let every third layer see everything again, and all others the window with its sink:
+# The model is back. It still lacks what the story said earlier. So let every third layer see everything again, and all others the window with its sink:
 #
 # <details><summary>How we know that it is the first token</summary>
 #
@@ -468,7 +468,7 @@ for name, loss in losses.items():
     print(f"{name:24}{loss[32:].mean():6.2f} nats")
 
 # %% [markdown]
-# More than half of what was missing is back. Open models of 2025 and 2026 are built, and trained, this way:
+# More than half of the gap is closed. Open models of 2025 and 2026 are built, and trained, this way:
 #
 # | what | as a list for your loop | in open models |
 # |:-|:-|:-|
@@ -476,12 +476,12 @@ for name, loss in losses.items():
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
 # | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
 #
-# Two of BigBird's ideas are back: the window, and a few places that see everything, which are now whole layers. Instead of drawing random blocks, models choose. And in a causal model the first block, which collects nothing, still has a use: it is a place for weight.
+# Two of BigBird's ideas are back: the window, and a few places that see everything, which are now whole layers. Instead of drawing random blocks, models choose. And the first block, which collects nothing in a causal model, still has a use: it takes the weight that must go somewhere.
 
 # %% [markdown]
 # ## What to remember
 #
-# $n^2$ is two problems. Tiles, computed again in the backward pass, solve memory exactly. To escape the square in time, leave pairs out: a list says which stay, and paths say what is lost. And a model that was trained with all pairs may need a first token to put its weight on.
+# $n^2$ is two problems. Tiles, computed again in the backward pass, save the memory, and the result stays exact. To escape the square in time, leave pairs out: a list says which stay, and paths say what is lost. And a model that was trained with all pairs may need a first token to put its weight on.
 #
 # | | |
 # |:-|:-|
@@ -513,7 +513,7 @@ for name, loss in losses.items():
 #
 # <details><summary>4. Two machines each hold half of the keys of a text, and each returns o / ℓ and L for a query. How do you join them?</summary>
 #
-# As two tiles: weigh each output by $e^{L}$, relative to the larger $L$, and divide by the sum of both weights. Texts of a million tokens are read so (**context parallelism**).
+# As two tiles: weigh each output by $e^{L}$, relative to the larger $L$, and divide by the sum of both weights. This is how texts of a million tokens are read (**context parallelism**).
 # </details>
 
 # %% [markdown]

@@ -99,7 +99,7 @@ print(f"your loop and the masked square differ by {found:.0e}")
 print("after", next(n for n in range(1, 1000) if 2 * n * 64 > 64 * 64 + 64), "tokens")
 
 # %% [markdown]
-# From there on the state stays the same size, and the cache grows.
+# The state keeps its size, and the cache goes on growing.
 #
 # Unlike lesson 01's RNN, there is no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk.
 #
@@ -146,7 +146,7 @@ for times, shares in own.items():
 print("ranks:", [torch.linalg.matrix_rank(x).item() for x in weights.values()])
 
 # %% [markdown]
-# A longer query sharpens softmax, but not elu + 1: its features grow nearly in proportion, and the division cancels that. With $e^x$ as features the weight doubles, and stops there, too. Every feature map has a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 positive features its rank is at most 16, and the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features; the **Performer** (Choromanski et al. 2021) draws random ones.
+# A longer query sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. With $e^x$ as features the weight is twice as high, and stops growing as well. Every feature map has a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 positive features its rank is at most 16, and the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
 #
 # ## How many pairs fit?
 #
@@ -335,7 +335,7 @@ def loss_on_second(choose, chosen):
 
 
 # %% [markdown]
-# The baseline chooses at random. **With six chosen blocks a query sees nine of up to 32. Will the model continue the lists as well as with all of them?**
+# The baseline chooses at random. **With six chosen blocks a query sees at most nine, of up to 32. Will the model continue the lists as well as with all of them?**
 
 # %%
 guess = None  # "yes", "nearly" or "no"
@@ -359,10 +359,10 @@ pictures.choices(
 )
 
 # %% [markdown]
-# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all. As many at random lose nearly everything, and six chosen ones are too few. Longer blocks cost something: on 256 tokens in blocks of eight, nine of 32 lose about half a nat (research/results/chosen_blocks.json). And nobody has trained this score: the keys were made for full attention.
+# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all. Nine at random are worth nothing, and six in all are too few. On lists twice as long, in blocks of eight, nine of 32 lose about 0.6 nats (research/results/chosen_blocks.json). Nobody has trained this score: the keys were made for full attention. And our code masks a full square. Only a kernel that skips blocks saves time.
 
 # %% [markdown]
-# Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The scores of the indexer are still $n^2$, but cheap ones: few heads, few numbers, eight bits.
+# Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The indexer still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
 
 # %% [markdown]
 # ## Fewer keys: Linformer
@@ -410,7 +410,7 @@ for name, rule in rules.items():
     print("{:14} {:6.2f} s at 4,096 tokens, {:6.2f} s at 16,384".format(name, *taken))
 
 # %% [markdown]
-# For four times the text the exact kernel takes about sixteen times as long, the others three to four times. On one core all three are ahead at both lengths.
+# For four times the text the exact kernel takes about sixteen times as long, the others three to four times. On one core all three are ahead at both lengths. The next table says what each gives up.
 
 # %% [markdown]
 # ## What survived
@@ -422,14 +422,14 @@ for name, rule in rules.items():
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 and V4, GLM-5 |
 # | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
 # | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | rare; choosing by content stayed |
-# | Linformer | $nkd$ | causality, longer texts, recall | none that we found |
+# | Linformer | $nkd$ | causality, longer texts, recall | none that we found; DeepSeek-V4 makes one key of 4 or 128 *neighbours*, which stays causal (DeepSeek-AI 2026, reported) |
 #
 # ($w$: window, $s$: chosen tokens, $m$: features, $k$: projected keys.) No row has won.
 
 # %% [markdown]
 # ## What to remember
 #
-# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: to hold 64 pairs it needs 48 features, where softmax needs keys of eight numbers. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
+# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: to hold 64 pairs it needs about 48 features, where softmax needs keys of eight numbers. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
 #
 # | | |
 # |:-|:-|

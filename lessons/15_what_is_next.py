@@ -171,7 +171,7 @@ matrix_memory = mine("delta_rule/one_equation")
 # %% [markdown]
 # ## What is a gate for?
 #
-# A text may change its subject. Write twelve keys in 8 dimensions, then twelve *other* keys, and ask for the second twelve. Between the two, a closed gate, a decay of 0, empties the matrix. **Which gains more by closing it, the sum or the delta rule?**
+# A text may change its subject. Write twelve keys in 8 dimensions, then twelve *other* keys, and ask for the second twelve. Between the two a gate may close: a decay of 0 empties the matrix. **Which gains more by closing it, the sum or the delta rule?**
 
 # %%
 guess = None  # "sum" or "delta rule"
@@ -187,7 +187,7 @@ for name, erase in (("sum", 0), ("delta rule", 1)):
 reveal(guess, max(gains, key=gains.get))
 
 # %% [markdown]
-# A sum keeps all that it was ever given, so it needs the gate. The delta rule gains next to nothing: with $\beta = 1$, twelve new keys in 8 dimensions overwrite the old ones. It has its own price, since each new key also takes something from those just written, and a sum behind a closed gate recalls more of them. Language models do best with both (Yang et al. 2025, reported).
+# A sum keeps all that it was ever given, so it needs the gate. The delta rule gains next to nothing: with $\beta = 1$, twelve new keys in 8 dimensions overwrite the old ones. Erasing has a price: each new key also takes something from those just written. So here a sum behind a closed gate recalls more. Language models do best with both (Yang et al. 2025, reported).
 
 # %% [markdown]
 # ## How much does a matrix hold?
@@ -218,7 +218,7 @@ for keys in (8, 16, 32, 64):
     print(f"{keys:2} random keys: sum {found(0, keys)} %, delta rule {found(1, keys)} %")
 
 # %% [markdown]
-# There are more keys than dimensions, and the delta rule finds most of them. Spread the keys evenly, so that they overlap less, and it finds nearly all. The sum gains less: it returns the old value and the new one together.
+# There are more keys than dimensions, and the delta rule finds most of them. Spread the keys evenly, so that they overlap less, and it finds nine in ten. The sum gains less: it returns the old value and the new one together.
 #
 # Each doubling of the keys costs recall. A matrix of fixed size is full at some point, while attention adds a row for each token.
 #
@@ -244,7 +244,7 @@ class MemoryLayer(nn.Module):
 
 
 # %% [markdown]
-# Two blocks of this layer and a feed-forward network read 24 tokens, each a key with a value. Then come questions: a key alone, and the model must name its newest value.
+# Two blocks, each of this layer and a feed-forward network, read 24 tokens. A token is a key with its value. Then come questions: a key alone, and the model must name its newest value.
 
 
 # %% tags=["training"]
@@ -289,7 +289,7 @@ training.expect(claim, holds, share, *models.values())
 #
 # ## Recall against steps
 #
-# Is a memory without erasing worse, or only slower to learn? It cannot remove an old value. But its tokens carry their positions, so it can learn to write a later value larger than an earlier one. Train it four times as long, as the table's linear attention, where write is 1. **How many points is linear attention behind the delta rule after 1,200 steps?**
+# Is a memory without erasing worse, or only slower to learn? It cannot remove an old value. But its tokens carry their positions, so it can learn to write a later value larger than an earlier one. Train the table's linear attention, where write is 1, four times as long. **How many points is linear attention behind the delta rule after 1,200 steps?**
 
 # %%
 guess = None  # points
@@ -302,7 +302,7 @@ reveal(guess, round(100 * (ends["delta rule"] - ends["linear attention"])))
 pictures.by_steps(by_steps, kept["last"])
 
 # %% [markdown]
-# After 1,200 steps erasing recalls little more. It is **learned sooner**: linear attention needs four times the steps to recall what the delta rule does after 300. Training is paid for by the step, and that is reason enough to choose it.
+# After 1,200 steps erasing is only a little ahead. It is **learned sooner**: linear attention needs four times the steps to recall what the delta rule does after 300. Training is paid for by the step, and that is reason enough to choose it.
 #
 # <details><summary>How we know</summary>
 #
@@ -336,17 +336,17 @@ claim = "with a block of attention recall is over 75 %, and 20 points higher"
 training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values())
 
 # %% [markdown]
-# That is a **hybrid**, and its growing cache is half that of two attention layers. But does it need the memory? Not for this text, where each token carries a key and its value: a layer in which each token sees only itself (*own token*) does as well in its place. In a text the two are tokens of their own, *A 7 C 3 A 9*, and then the question *A*. A layer must first **join** a value with the key before it, as for lesson 06's induction heads:
+# That is a **hybrid**, and its cache is half that of two attention layers. But does it need the memory? Not for this text, where each token carries a key and its value: *own token*, a layer in which each token sees only itself, does as well in its place. In a text the two are tokens of their own, *A 7 C 3 A 9*, and then the question *A*. A layer must first **join** a value with the key before it, as for lesson 06's induction heads:
 
 # %%
 pictures.by_layers(results.load("two_tokens")["figures"]["arms"])
 
 # %% [markdown]
-# Now each layer has its part. Without the memory nothing is joined, so there is nothing to look up. Two memories have not learned it by then. In Kimi K3 only every fourth layer keeps a cache that grows.
+# Now each layer has its part. Without the memory nothing is joined, so there is nothing to look up. Two memories have not learned it after 400 steps. In Kimi K3 only every fourth layer keeps a cache that grows.
 #
 # <details><summary>How we know</summary>
 #
-# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for the two models that stay behind. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
+# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for the two models that stay behind, which do hardly better than always naming the last value. Two layers of attention were not run. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
 # </details>
 
 # %% [markdown]
@@ -356,20 +356,20 @@ pictures.by_layers(results.load("two_tokens")["figures"]["arms"])
 #
 # | change | what it does | one number |
 # |:-|:-|:-|
-# | **hybrids** | most layers keep a fixed state, most often a gated delta rule | Kimi K3: 69 of 93 layers (Moonshot 2026) |
+# | **hybrids** | most layers keep a fixed state, by a gated delta rule or Mamba-2 | Kimi K3: 69 of 93 layers (Moonshot 2026) |
 # | **latent attention** | a layer keeps one short vector for a token, and all heads make their keys and values from it | DeepSeek-V3: 576 numbers, where 128 heads would keep 32,768 (DeepSeek-AI 2024) |
 # | **learned sparse attention** | a small scorer reads the whole text, and attention only what it chooses (lesson 14) | DeepSeek-V3.2: 2,048 tokens of up to 128,000 (DeepSeek-AI 2025) |
 # | **mixtures of experts** | a token goes through a few of many feed-forward networks (lesson 12) | Kimi K3: 16 of 896 (Moonshot 2026) |
 # | **multi-token prediction** | the model also drafts the token after the next, and checks it in the next pass | DeepSeek-V3: 1.8 times as many tokens a second (DeepSeek-AI 2024) |
-# | **diffusion language models** | many tokens at once are filled in, and mended in a few rounds | LLaDA2.1, 100 billion parameters: 892 tokens a second (Bie et al. 2026) |
+# | **diffusion language models** | many tokens at once are filled in, and mended in a few rounds | LLaDA2.1, 100 billion parameters: 892 tokens of code a second (Bie et al. 2026) |
 
 # %% [markdown]
-# All six save memory or time. Five of them keep the block: attention or its substitute, a feed-forward network, residual connections, norms. And they write from left to right. Only the last does not. You can build the drafting and checking yourself: [a draft and a check](explorations/15_drafts.ipynb).
+# All six save memory or time, and all keep the block: attention or its substitute, a feed-forward network, residual connections, norms. Five write token by token, from left to right. Only the last does not. You can build the drafting and checking yourself: [a draft and a check](explorations/15_drafts.ipynb).
 
 # %% [markdown]
 # ### Think longer
 #
-# Why so much effort for long texts? Because models write them to themselves. One that writes intermediate steps solves more problems (Wei et al. 2022), and longer thinking can be worth more than a larger model (Snell et al. 2024). How a model learns to use it, from nothing but *right* and *wrong*, is lesson 18.
+# Why so much effort for long texts? One reason is that models write them to themselves. A model that writes intermediate steps solves more problems (Wei et al. 2022), and longer thinking can be worth more than a larger model (Snell et al. 2024). How a model learns to use it, from nothing but *right* and *wrong*, is lesson 18.
 
 # %% [markdown]
 # ### What the lectures asked
@@ -392,7 +392,7 @@ pictures.by_layers(results.load("two_tokens")["figures"]["arms"])
 # %% [markdown]
 # ## What to remember
 #
-# A memory that erases learns to recall sooner than one that adds. Its size is fixed, and limits what it recalls. One layer of attention brings recall back. A gate empties a memory that adds.
+# A memory that erases learns to recall sooner than one that adds. The size of both is fixed, and limits what they recall. One layer of attention brings recall back. A gate empties a memory that adds.
 #
 # | | |
 # |:-|:-|

@@ -62,7 +62,7 @@ for command in commands["new wordings"][:4]:
 # To choose an action, a sentence becomes one vector, and a linear **head** scores the actions. The vector may come from
 #
 # - **counted words**, our **baseline**: how often the sentence has each word of the labelled ones;
-# - a **pretrained encoder**, MiniLM of lesson 09, which stays as it is (**frozen features**): the mean of its states.
+# - a **pretrained encoder**, MiniLM of lesson 09: the mean of its states. It stays as it is (**frozen features**, left), and is trained later (right).
 
 # %% tags=["hide-input"]
 pictures.two_ways()
@@ -162,7 +162,7 @@ control = results.load("input_embeddings")["figures"]
 pictures.intents(kept, control, "Pretraining pays off where the wording is new")
 
 # %% [markdown]
-# With many labels, counting wins in-distribution. In new wordings the head on MiniLM leads at every number of labels, with every seed. With random parameters it falls below counting, so the architecture alone does not help. The input embeddings bring part of the lead: the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
+# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. The input embeddings bring part of the lead: the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
 #
 # <details><summary>How we know</summary>
 #
@@ -199,7 +199,7 @@ training.expect(claim, ahead, right, tuned, baseline)
 # | fine-tuned | 93, 90, 96 | 82, 72, 78 |
 # | at three times the rate | 92, 83, 96 | 72, 72, 78 |
 #
-# On average the encoder gives up a little of what lies beyond the labels (Kumar et al. 2022), and more at the larger rate.
+# On average fine-tuning loses a little in new wordings, and more at the larger rate (Kumar et al. 2022). Smaller rates were not tried.
 
 # %% [markdown]
 # Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
@@ -213,7 +213,7 @@ training.expect(claim, ahead, right, tuned, baseline)
 # %% [markdown]
 # ## Text asks its own questions
 #
-# How did MiniLM learn all this without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
+# How does a model learn from text without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
 
 # %% tags=["hide-input"]
 pictures.two_tasks()
@@ -313,7 +313,7 @@ for line in lines:
     print(line, "→", play_reader.fill(reader, vocabulary, line))
 
 # %% [markdown]
-# It has found grammar: after *pray* a pronoun, before *hand* a possessive. It does not know who *she* is.
+# It has found grammar: after *pray* a pronoun, before *hand* a possessive. It does not know whose hand is meant.
 #
 # The baseline is an **n-gram model** of the same plays: lesson 10's Kneser-Ney trigrams, which see the two words on the left. We hide the middle word of nearly 1,800 stretches of the other plays. Your model reads both sides, then the left one alone, then the right one alone.
 
@@ -335,7 +335,7 @@ claim = "with both sides your model is ahead of the trigrams, with the left one 
 training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, reader)
 
 # %% [markdown]
-# It needs both sides to be ahead. Counting gains from both sides, too, and then leads again: for *a b x c d*, let the n-gram model take the $x$ with the largest $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+# Your model needs both sides to be ahead. Give the counts both sides, too, and they lead again: in *a b x c d*, score each $x$ by $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
 
 # %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
@@ -367,7 +367,7 @@ with torch.no_grad():
     pictures.each_hidden(line, reader.output(own_states).softmax(-1), known)
 
 # %% [markdown]
-# Its first guess is never the word itself. But the mean can still rank whole texts, without a label. Compare the line as Shakespeare wrote it with its words shuffled:
+# Its first guess is never the word itself. Is the mean of use all the same? Compare Shakespeare's line with its words shuffled, both without *excess*, which the vocabulary lacks:
 
 
 # %%
@@ -427,7 +427,7 @@ reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs 
 pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
 
 # %% [markdown]
-# The form does most of it: without examples a quarter of the answers already name the word, in a sentence about it. After wrong examples the model still finds two thirds of the words that it finds after true ones, and it can only know those from its pretraining (Min et al. 2022 saw this in large models). Each dot is one draw of the examples. The draws differ widely, and eight examples do worse than two.
+# The form does most of it: without examples a quarter of the answers already name the word, in a sentence about it. After wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models). Each dot is one draw of the examples. The draws differ widely, and eight examples do worse than two.
 #
 # ## What came of it
 #
@@ -470,7 +470,7 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them helps in wordings that none of your labels has. You use it through a head, fine-tuning, the model's own score, or a few examples in the prompt. And compare with counting: a table of the same text is a strong baseline where one or two words beside a blank decide.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them helps in wordings that none of your labels has. You use it through a head, fine-tuning, the model's own score, or a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
 #
 # | | |
 # |:-|:-|

@@ -52,7 +52,7 @@ question = "What is the opposite of hot?"
 print(turns(question, system="Answer in one word."))
 
 # %% [markdown]
-# A **system** turn comes first and says how to answer; so small a model half obeys. Earlier turns are read again each time: a model has no other memory of what was said.
+# A **system** turn comes first and says how to answer. So small a model half obeys: a sentence, not a word. Earlier turns are read again each time: a model has no other memory of what was said.
 
 
 # %%
@@ -178,7 +178,7 @@ measured = [f"{way} {megabytes:,.0f}" for way, megabytes in kept["memory"].items
 print(f"measured, a whole process, MB: {', '.join(measured)}")
 
 # %% [markdown]
-# The last block, trained whole, needs as little: freezing saves the memory. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
+# The rest is torch and activations. The last block, trained whole, needs as little: freezing saves the memory. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
 #
 # ## The lamp goes on
 #
@@ -219,7 +219,7 @@ for name in home_commands.LISTS:
 
 
 # %% [markdown]
-# We need not generate. Greedy decoding reproduces a text if, at each position, its next token is the likeliest given the true prefix. `exactly` checks that in one teacher-forced pass.
+# We need not generate: greedy decoding writes a text if each of its tokens is the likeliest after the true prefix. `exactly` checks that in one teacher-forced pass.
 
 
 # %%
@@ -265,7 +265,7 @@ reveal(guess, "command" if "{" in answer else "sentence" if " " in answer else "
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# A command. Is Oslo forgotten? We write the first words of the answer (**prefilling**), here five of its seven tokens, and let the model go on: for 15 capitals, and for the model as it was, with $A$ and $B$ **switched off**.
+# A command. Is Oslo forgotten? We write the first words of the answer (**prefilling**), here five of its seven tokens, and let the model go on: for 15 capitals, now and with $A$ and $B$ **switched off**, the model as it came.
 
 # %% tags=["training"]
 from course_lib.assistant import switched_off
@@ -387,7 +387,7 @@ claim = "constrained decoding has as many commands right as a second try, or mor
 training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# This is one training. With another seed a second try mended none, and again no other way had more right than your constraint. The nearest spelling ties with it here. Only the constraint promises a command that the home can carry out.
+# This is one training. With another seed a second try mended none, and again nothing had more right than your constraint. The nearest spelling ties with it here, but only the constraint promises a command that the home can carry out.
 
 # %% [markdown]
 # ## Is it worth it?
@@ -398,7 +398,7 @@ training.expect(claim, right_of["constrained"] >= right_of["second try"], right_
 print(*pictures.table(kept), sep="\n")
 
 # %% [markdown]
-# On wordings that nobody trained, LoRA is well ahead of examples, and a little of the program. With new devices it is level with the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out.
+# On wordings that nobody trained, LoRA is well ahead of examples, and no worse than the program. With new devices it is level with the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out.
 #
 # The program's author knew all twelve kinds of commands. Your model found the form in examples, and still answers questions. Examples in the prompt need no training, but cost tokens in every call. The last block learns the form, and hardly copies a new name.
 
@@ -426,7 +426,7 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# Most of what is forbidden is carried out: the lamp is off, and the door unlocked. And a toothbrush has silenced the radio. A model that may only write commands *must* write one, toothbrush or not: one allowed text has to mean "do nothing". The constraint guarantees the form. For what was meant, examples would have to say *don't*.
+# Most of what is forbidden is carried out: the lamp is off, and the door unlocked. And a toothbrush has silenced the radio. A model that may only write commands *must* write one, so one allowed text has to mean "do nothing". The constraint guarantees the form, not the meaning: for that, some examples have to say *don't*.
 #
 # ## Take it home in one file
 #
@@ -477,7 +477,7 @@ for name, way in ways.items():
     print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing. These weights were read *from* four bits: each lies on the grid, almost every change is smaller than half a step, and rounding puts nearly every weight back. Off the grid some cross a border, and most commands survive. So merge into 16-bit weights, and round once. Or ship an **adapter**, as the field does: the second way.
+# The first leaves nothing. These weights were read *from* four bits, so each is on the grid. Almost every change is below half a step, and rounding undoes it. Off the grid enough weights cross a border: six of eight commands are right. So merge into 16-bit weights, and round once. Or ship an **adapter**, as the field does: the second way.
 #
 # ## Break it
 #

@@ -40,7 +40,7 @@ answer_log_probs = mine("dpo/mend_log_probs")
 # %% [markdown]
 # ## Sample, and score
 #
-# The model is lesson 17's, with your low-rank layers in its last ten blocks. $B$ is zero, so this is still the model as it came. We keep the first values, to start again later. In this field a model that acts is a **policy**, and an answer that it draws is a **rollout**.
+# The model is lesson 17's, with your low-rank layers in its last ten blocks. $B$ is zero, so this is still the model as it came. We keep the first parameters, to start again later. In this field a model that acts is a **policy**, and an answer that it draws is a **rollout**.
 
 # %%
 model = smollm2.load()
@@ -70,7 +70,7 @@ for text, tokens in zip(texts, drawn):
     print(reward(text, tokens, question.word), text)
 
 # %% [markdown]
-# Most of them name the word, and none comes to its end within ten tokens: no reward. We ask six test questions now, and again after each training: how many of eight answers are rewarded, and the first answer.
+# Most of them name the word, and none comes to its end within ten tokens: no reward. We ask six test questions now, and again after each training: how many of eight answers are rewarded, and the first answer, rewarded or not.
 
 # %%
 some = [x for x in testing if x.kind in ("opposites", "plurals", "facts")][1::2]
@@ -82,7 +82,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained)))
 #
 # $$\text{pass@}k = 1 - \binom{n - c}{k} \Big/ \binom{n}{k} = 1 - \prod_{i = n - c + 1}^{n} \Big(1 - \frac{k}{i}\Big)$$
 #
-# Why not $1 - (1 - c/n)^k$? It may draw the same wrong answer twice, so on average it is too small. The product has no huge numbers in it.
+# Why not $1 - (1 - c/n)^k$? That may draw one wrong answer twice, so on average it is too small. And the product has no huge numbers in it.
 
 # %%
 # exercise: reward/pass_at_k
@@ -274,7 +274,7 @@ training.expect(claim, now >= then + 8, [then, now], model)
 # %% [markdown]
 # ### Other seeds
 #
-# Below are stored runs of sixteen steps, measured on eight answers to each tested question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* is the same code with $A = r$: it learns the rewarded answers as lesson 17 would (Zelikman et al. 2022).
+# Below are stored runs of sixteen steps, measured on eight answers to each tested question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* is the same code with $A = r$: it learns the rewarded answers as lesson 17 would (**expert iteration**, Zelikman et al. 2022).
 #
 # Of the kinds that nobody learns, facts and sums, 2 % of the answers were rewarded before. **What will it be after training?**
 
@@ -287,14 +287,14 @@ first_ways = {"before": "before", "asked": "asked for one word"}
 pictures.rewarded(
     kept,
     first_ways | dict(zip(same, same)),
-    "GRPO is ahead on the kinds that it practised, four examples on the others",
+    "GRPO and rewarded alone lead on the practised kinds, four examples on the others",
 )
 runs = answered.ways(kept)
 told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"]]
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the facts and sums is rewarded. On the practised kinds GRPO is far ahead: it has changed which word is said. *Rewarded alone*, without a baseline, is not behind it, at the one learning rate that was tried.
+# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the facts and sums is rewarded. On the practised kinds GRPO is far ahead of them: it has changed which word is said. *Rewarded alone* does at least as well: rewards of 0 and 1 have no constant to take out.
 #
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
 
@@ -309,10 +309,10 @@ print("\n".join(answered.table({name: runs[key] for name, key in listed.items()}
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
-# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end gains.
+# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end can gain.
 
 # %% [markdown]
-# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight said, most say now. And the **transfer** ends with the kinds that were practised: new opposites and plurals, yes; facts and sums, hardly.
+# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight named (*1 of 8 named*), most name now. This **transfers** to new questions of the practised kinds, hardly to facts and sums.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -380,7 +380,7 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
     print(f"{name:15}", liked)
 
 # %% [markdown]
-# The full stop: *Paris* has almost the reward of *Vienna*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word: *Vienna* is first, and the banana last.
+# The full stop: *Paris* has almost the reward of *Vienna*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word, too: *Vienna* is first, and the banana last. But *Paris.* still beats a *Vienna* that goes on.
 #
 # A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", and one of our pairs has it as the better answer. What is rewarded gets likelier, whatever was meant: **reward hacking**. We want short answers, and pay for shortness alone: each token costs a tenth.
 
@@ -404,7 +404,7 @@ hacked = rollouts.rewarded(model, some, reward, SEED)
 print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 
 # %% [markdown]
-# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. At half the learning rate, in the table above, sixteen steps of *paid for few tokens* did not get there, and looked like a success. A learned reward that is trained on for long keeps rising, too, while the true one falls: **over-optimization** (Gao et al. 2023).
+# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. *Paid for few tokens*, in the table above, is this at half the learning rate: sixteen steps did not get there, and looked like a success. Trained on for long, a learned reward rises, too, while the true one falls: **over-optimization** (Gao et al. 2023).
 
 # %% [markdown]
 # ## Without drawing
@@ -420,7 +420,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 # A KL divergence is never below 0 (Gibbs' inequality), and 0 only for equal distributions. So $\pi^*$ is the best model.
 
 # %% [markdown]
-# It *says* its reward, $r = \beta \log (\pi / \pi_0) + \beta \log Z$. Bradley and Terry need only a difference of rewards, in which $Z$ cancels. What is left is your `preference_loss` with $\beta \log (\pi / \pi_0)$ in place of a reward:
+# So a model has an **implicit reward**, $r = \beta \log (\pi / \pi_0) + \beta \log Z$. Bradley and Terry need only a difference of rewards, in which $Z$ cancels. What is left is your `preference_loss` with $\beta \log (\pi / \pi_0)$ in place of a reward:
 #
 # $$L_{DPO} = -\log \sigma\Big(\beta \log \frac{\pi(y^+)}{\pi_0(y^+)} - \beta \log \frac{\pi(y^-)}{\pi_0(y^-)}\Big)$$
 #
@@ -470,9 +470,9 @@ came = [x.mean().item() for x in gains]
 training.expect(claim, came[0] > came[1] + 1, came, model)
 
 # %% [markdown]
-# It works, without one draw while it learned: every right answer gains on its other, and more answers are rewarded than before. It stays behind GRPO, here and with each stored seed. Its pairs are those that the first model wrote; GRPO's answers get better with the model.
+# It works without drawing: every right answer gains on its other, and more answers are rewarded. It stays behind GRPO, here and with each stored seed. One difference: the first model wrote its pairs, while GRPO draws anew at each step.
 #
-# But the loss sees only the *difference*. It falls, too, where both answers get less likely, the worse one faster, and what rises instead may be in no pair: **likelihood displacement** (Razin et al. 2025). Here no right answer fell. In [an exploration](explorations/17_preferences.ipynb) DPO finds the best model of four answers.
+# But the loss sees only the *difference*. It also falls where both answers get less likely, the worse one faster. What rises instead may be in no pair: **likelihood displacement** (Razin et al. 2025). Here no right answer fell. [An exploration](explorations/17_preferences.ipynb) tries four answers, where the best model is known.
 
 # %% [markdown]
 # ## What the large ones do

@@ -1,14 +1,14 @@
 """Pages become notebooks: `python -m lessons [01 04_trees ...] [--text | --anew]`.
 
 Authors edit lessons/NN_name.py (percent format), or lessons/explorations/NN_name.py. A cell
-`# exercise: rnn/cell` becomes a line with its minutes and a link to its solution, and the stub in
-notebooks/NN_name.ipynb, which is executed and committed, or the reference in a solved build, which
-the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
-pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
-has all that its exercises stand on (tagged `in-short`, without docstrings and annotations); one
-tagged `given` is such a part, written for the page. A cell that only imports, takes answers or sets
-the seed is folded. Below the title, a notebook says how it is run, and has a folded cell that
-installs the course where that notebook is opened alone.
+`# exercise: rnn/cell` becomes a line with its minutes, the lessons that go on with it and a link to
+its solution, and the stub in notebooks/NN_name.ipynb, which is executed and committed, or the
+reference in a solved build, which the tests run: it leaves out the cells tagged `training` or
+`once`, and fails where a check does not pass. A cell `# given: feed_forward.FeedForward` becomes
+that component's source, so that a notebook has all that its exercises stand on (tagged `in-short`,
+without docstrings and annotations); one tagged `given` is such a part, written for the page. A cell
+that only imports, takes answers or sets the seed is folded. Below the title, a notebook says how it
+is run, and has a folded cell that installs the course where that notebook is opened alone.
 Outputs of cells that have not changed stay as they are (lessons/kept.py), and each check shows what
 it says of the solution (lessons/solved.py).
 """
@@ -21,6 +21,7 @@ import json
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -35,7 +36,7 @@ from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
-from course_lib.files.course_map import notebook_of, number_of, page_files
+from course_lib.files.course_map import is_exploration, notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import HOW_TO_RUN, INSTALLATION, MISSING, solution_link
 from course_lib.files.workspace import VARIABLE
@@ -48,6 +49,7 @@ NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
 IN_SHORT = "in-short"
 CHECK = re.compile(r'check\("(.+)", .*\)')
+MINE = re.compile(r'mine\("(.+?)"\)')
 VERDICT = "from course_lib.exercises import verdict"
 ASSERTION = 'assert verdict("{}", {}).status == "passed"'
 LOADED = re.compile(r'results\.load\("(\w+)"\)')
@@ -113,7 +115,10 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             exercise, told = load(exercise_id), outline(exercise_id)
             module = exercise.reference.__module__.replace(".", "/")
             link = solution_link(f"{'../' * len(notebook_of(lesson).parts)}{module}.py")
-            cells.append(new_markdown_cell(f"**Exercise: {told.title}** · {told.effort}{link}"))
+            later = _taken_up().get(exercise_id, set()) - {number_of(lesson)}
+            use = f" · used in {', '.join(sorted(later))}" if later else ""
+            head = f"**Exercise: {told.title}** · {told.effort}{use}{link}"
+            cells.append(new_markdown_cell(head))
             text = exercise.stub
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")
@@ -144,6 +149,16 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
+
+
+@cache
+def _taken_up() -> dict[str, set[str]]:
+    """Map each exercise's id to the lessons that go on with what it has made."""
+    found: dict[str, set[str]] = {}
+    for number, file in page_files().items():
+        for exercise_id in () if is_exploration(number) else MINE.findall(file.read_text("utf8")):
+            found.setdefault(exercise_id, set()).add(number)
+    return found
 
 
 def in_short(source: str) -> str:

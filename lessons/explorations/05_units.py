@@ -43,7 +43,7 @@ print(*(f"{name:11} {gap:5.2f}" for name, gap in gaps.items()), sep="\n")
 print(f"at random   {max(found['random']):5.2f} at most, in {len(found['random'])} sets")
 
 # %% [markdown]
-# For random tokens no unit separates the set at all: the gap is below zero in all twenty. So the kinds are the model's own.
+# For random tokens no unit separates the set at all: the gap is below zero in all twenty. So 46,080 units are not enough to separate just any six tokens.
 #
 # ## The token, or the sentence?
 #
@@ -70,7 +70,7 @@ reveal(guess, "yes" if held[-2] > months["threshold"] else "no")
 #
 # ## Take it away
 #
-# Does the model need it? How likely is *March* after *The months are January, February,* when this one unit of 46,080 is set to 0? And when it is, instead, one of the 20 others of its network that are largest on this line?
+# Does the model need it? Set this one unit of 46,080 to 0. How likely is *March* then after *The months are January, February,*? As a control, silence instead one of the 20 others of its network that are largest on this line:
 
 
 # %% tags=["once"]

@@ -100,7 +100,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A layer that reads such tokens can still take the shift away: $xW$ does not contain it if the columns of $W$ sum to 0. So RMSNorm leaves to the weights what layer norm does by force. That it does no harm in practice is reported: Zhang & Sennrich 2019 find models as good as with layer norm, and trained in 7 to 64 % less time. (We did not measure the times.)
+# A layer that reads such tokens can still take the shift away: $xW$ does not contain it if the columns of $W$ sum to 0. So RMSNorm leaves to the weights what layer norm does by force. Zhang & Sennrich 2019 report that this does no harm: their models are as good as with layer norm, and train in 7 to 64 % less time.
 
 # %% [markdown]
 # ## Warm-up
@@ -116,7 +116,7 @@ kept = results.load("warm_up")["figures"]
 pictures.warm_up(kept)
 
 # %% [markdown]
-# With a warm-up post-norm learns at a rate of 0.01, without one only up to 0.003. DeepNorm tolerates the next higher rate, each time. Pre-norm learns at every rate tried, with a warm-up and without.
+# In eight blocks post-norm learns at a rate of 0.01 with a warm-up, and only up to 0.003 without. DeepNorm tolerates the next higher rate each time. Pre-norm learns at every rate tried, with a warm-up and without.
 #
 # ## Find the bug
 #

@@ -111,10 +111,10 @@ print(f" of the {1000 * seconds[0]:.0f} ms of a pass over one token")
 assert 4.1 < predicted < 4.3 and 5 < more[1] < more[0] < 12 and 0.3 < reading / seconds[0] < 0.45
 
 # %% [markdown]
-# By the line it should be 3.7 times. The timed passes themselves give 4.2, since one token takes 33 ms and not the line's 37; but in writing each pass took 6 to 11 ms more, which we did not take apart.
+# The line predicts 3.7 times. The timed passes themselves give 4.2, because one token takes less than the line says. In writing, each pass took some milliseconds more, and 3.8 is what is left.
 
 # %% [markdown]
-# And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. Reading them alone, adding up every matrix once, takes 12 ms, about a third of a pass over one token. So reading may be a third of it, and the rest is not measured. Work that waits for memory is called **memory-bound**: on this processor, a pass over one token is that in part. Lesson 15 makes use of it.
+# And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. Reading alone, adding up every matrix once, takes about a third as long as a pass over one token. Work that waits for memory is called **memory-bound**: on this processor, a pass over one token is that in part. Lesson 15 makes use of it.
 
 # %% [markdown]
 # ## What the cache costs
@@ -136,7 +136,7 @@ for groups, numbers in kept_by.items():
 # %% [markdown]
 # ## Four bits a weight
 #
-# A third of a pass over one token is reading weights, so smaller ones could help too. SmolLM2 takes 540 MB in float32; the file has 98. In the format Q4_1 a matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight the number of steps above the smallest, from 0 to 15, in four bits:
+# Each pass reads all weights, so smaller ones could help, too. SmolLM2 takes 540 MB in float32; the file has 98. In the format Q4_1 a matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight the number of steps above the smallest, from 0 to 15, in four bits:
 #
 # $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
 
@@ -176,7 +176,7 @@ needs()
 # %% [markdown]
 # ## Why is our translator ten times slower than its own engine?
 #
-# Lesson 09's translator comes in a package with an engine of its own, for the same weights. Written as lesson 08 writes, the whole translation through the decoder for each token, ours takes more than ten times as long a token as the engine, in a sentence of 45. **How many times as long is it if each token is read once?**
+# Lesson 09's translator comes in a package with an engine of its own, for the same weights. Written as lesson 08 writes, the whole translation through the decoder for each token, ours needs more than ten times as long for a token as the engine, in a sentence of 45 tokens. **How many times as long is it if each token is read once?**
 
 # %%
 guess = None  # a factor
@@ -242,7 +242,7 @@ print(f"largest error: {error[0]:.2f} by one digit, {error[1]:.4f} by two")
 assert error[1] < error[0] / 100
 
 # %% [markdown]
-# Bytes are the smaller part of what is left between the last two bars: a fifth of our weights are still in float32, which costs a fifth of the fourth bar. Besides, a step of ours is more than a hundred operations of torch, started one by one from Python; what they cost is not measured. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All write the same text, but for the fourth, which writes none.)
+# Between the last two bars, bytes are the smaller part: a fifth of our weights are still in float32. Besides, a step of ours is more than a hundred operations of torch, started one by one from Python; what they cost is not measured. (Medians of processor time: [research/results/translation_speed.json](../../research/results/translation_speed.json). All write the same text, but for the fourth, which writes none.)
 
 # %%
 needs()

@@ -112,7 +112,7 @@ pictures.swaps(arms, left_out)
 # And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse. Added to all the others, they help a little. For the mixture, as for SwiGLU, the rate matters: with post-norm both learn best at 0.003, the lowest tried, where the block of 2017 takes 0.01. If you test an idea on an old baseline only, you may drop a good one.
 
 # %% [markdown]
-# The others save something else, which the right half shows. Grouped queries halve the cache without a loss. The latent vector quarters it: alone that costs, in company hardly anything. With local layers, a ninth of the cache is left. The price is time: the keys of all tokens are made and turned again at each step. To avoid that, DeepSeek-V3 keeps a small turned key beside its vector. RMSNorm computes less and changes nothing else. SwiGLU brings nothing in this small model, at these rates.
+# The others save something else, which the right half shows. Grouped queries halve the cache at no cost. The latent vector quarters it: alone that costs, in company hardly anything. Together with local layers it leaves a ninth of the cache. The price is time: the keys of all tokens are made and turned again at each step. To avoid that, DeepSeek-V3 keeps a small turned key beside its vector. RMSNorm computes less and changes nothing else. SwiGLU brings nothing in this small model, at these rates.
 
 # %% [markdown]
 # And pre-norm? Each of its rates was tried with one seed. **At which of the learning rates 0.003, 0.01 and 0.03 does only one of the two, pre-norm or post-norm, learn?**
@@ -142,7 +142,7 @@ reveal(guess, [float(rate) for rate in post if (post[rate] < 3) != (pre[rate] < 
 # %% [markdown]
 # ## What to remember
 #
-# Positions in the score, an optimizer for matrices and near layers lower the loss. Shared keys, near layers and a latent vector shrink the cache. Pre-norm makes a large rate safe; RMSNorm and QK-norm alone do not. And what a part is worth depends on the parts around it.
+# Positions in the score, an optimizer for matrices, and local layers lower the loss. Shared keys, local layers and a latent vector shrink the cache. Pre-norm makes a large rate safe; RMSNorm and QK-norm alone do not. And what a part is worth depends on the parts around it.
 
 # %% [markdown]
 # ## Test yourself

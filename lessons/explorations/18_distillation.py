@@ -114,7 +114,7 @@ ahead = measured["the teacher"] < measured["the text"] - 0.1
 training.expect(claim, ahead, measured, *students.values())
 
 # %% [markdown]
-# Same parameters, same characters, same steps. What differs is how much one place says: a character tells which one came, a distribution tells of all of them.
+# Same initial parameters, same characters, same steps. What differs is how much one place says: the text tells which character came, the teacher what else may come there, from all that it has read.
 #
 # ## Learning by heart
 #
@@ -135,12 +135,12 @@ for arm, runs in kept["runs"].items():
 print(f"{kept['teacher']:.2f}  the larger model itself")
 
 # %% [markdown]
-# With all of the text the teacher still helps at equal steps. But its own passes take time, too, and half as many steps again from the text alone bring more. A teacher is worth its time where text is scarce.
+# With all of the text the teacher still helps at equal steps. But its own passes take time, too, and with half as many steps more the text alone is ahead. A teacher is worth its time where text is scarce.
 
 # %% [markdown]
 # ## What the large ones do
 #
-# Soft targets need the teacher's probabilities and its vocabulary. Where you have only what a teacher *writes*, its text can be the target, token by token (Kim & Rush 2016). That is how reasoning is handed on: 800,000 answers drawn from DeepSeek-R1 and checked taught six smaller models, by lesson 17's loss, and that worked better for a small model than reward (Guo et al. 2025, reported). Lesson 09's MiniLM imitated another thing of its teacher, the attention weights.
+# Soft targets need the teacher's probabilities and its vocabulary. Where you have only what a teacher *writes*, its text can be the target, token by token (Kim & Rush 2016). That is how reasoning is handed on: 800,000 answers drawn from DeepSeek-R1 and checked taught six smaller models, by lesson 17's loss, and that worked better for a small model than reward (Guo et al. 2025, reported). Lesson 09's MiniLM imitated its teacher's attention weights instead.
 
 # %%
 needs()

@@ -20,6 +20,7 @@ from course_lib.files.course_map import (
     lesson_of,
     lessons,
     number_of,
+    page_files,
     pages,
     topics,
 )
@@ -285,12 +286,14 @@ def test_what_a_sentence_about_an_exercise_names_is_imported_before_it(lesson):
 
 
 def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
-    cells = build(lesson).cells
+    cells, files = build(lesson).cells, page_files()
     for before, cell in pairwise(cells):
         if exercise_id := cell.metadata.get("exercise"):
             exercise = catalogue.load(exercise_id)
             assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
             assert f" {exercise.minutes} minutes · {'●' * exercise.difficulty}" in before.source
+            for number in re.findall(r"\b\d\d\b", before.source.partition(" · used in ")[2]):
+                assert f'mine("{exercise_id}")' in files[number].read_text("utf8")
             [link] = re.findall(r" · \[solution\]\((\S+)\)$", before.source)
             solution = (notebook_path(lesson).parent / link).resolve()
             assert str(solution) == sys.modules[exercise.reference.__module__].__file__

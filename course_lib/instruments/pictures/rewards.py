@@ -88,7 +88,7 @@ def curve(live: Sequence[float], figures: Mapping[str, Any]) -> None:
 
 def hacked(paid: Sequence[float], named: Sequence[float]) -> None:
     """Show what is paid for over the steps, and the share of answers that name the right word."""
-    title = "What is paid for rises, what was meant does not"
+    title = "What is paid for rises, what was meant is lost"
     figure, ax = plots.axes(title, "step", "mean of 16 answers", size=(7.6, 3.4))
     said = []
     for name, values, colour in (
