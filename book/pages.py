@@ -119,6 +119,7 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
     first["hours"] = course_map.hours()
     links = published.links(written[0].notebook.as_posix())
     first |= {"alts": alts, "live": live.place, "published": links, "repository": published.HOST}
+    first["authors"] = published.PROJECT["authors"][0]["name"]
     _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
     _page(folder / "404.md", "404")
     exercises_of = Counter(x.lesson for x in course_map.exercises())

@@ -24,7 +24,7 @@ CHECK, HINT = 'check("start/hello", double)', 'hint("start/hello")'
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    return Workspace(tmp_path_factory.mktemp("newcomer") / "workspace")
+    return Workspace(tmp_path_factory.mktemp("Größe und Ärger") / "mein Kurs")
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def course(tmp_path, save_notebook, monkeypatch):
     monkeypatch.setattr(learn, "ROOT", notebooks.parent)
     started = []
     monkeypatch.setattr(learn, "become", lambda command: started.append(command) or 0)
-    return notebooks, Workspace.make(tmp_path / "mine"), started
+    return notebooks, Workspace.make(tmp_path / "Größe und Ärger"), started
 
 
 def files(workspace):

@@ -40,7 +40,7 @@ STUB = stub(catalogue.load(ID).reference).rstrip()
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
     """Stand in a workspace of one's own."""
-    made = Workspace.make(tmp_path / "mine")
+    made = Workspace.make(tmp_path / "Größe und Ärger")
     monkeypatch.chdir(made.folder)
     return made
 

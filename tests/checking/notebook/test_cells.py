@@ -42,7 +42,7 @@ MINE = f'double = mine("{ID}")'
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """Return a function that runs a cell in a kernel, in a workspace, and returns what it said."""
-    folder = Workspace.make(tmp_path_factory.mktemp("workspace")).folder
+    folder = Workspace.make(tmp_path_factory.mktemp("Größe und Ärger")).folder
     manager, client = start_new_kernel(cwd=str(folder))
 
     def run_cell(cell, source):
