@@ -20,8 +20,9 @@ from course_lib.answers.answer import Description, Reply, Request
 from course_lib.answers.process import KINDS, Define, RemoteAnswer, failure
 from course_lib.answers.source import Source, as_source
 from course_lib.grading.judging.isolation import START_SECONDS, Level, NoIsolation, command
-from course_lib.grading.judging.rules import MEMORY, SECONDS
+from course_lib.grading.judging.rules import MEMORY
 from course_lib.grading.judging.sandbox_files import make_files
+from course_lib.grading.options import SECONDS
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
