@@ -50,7 +50,9 @@ def main(only: list[str]) -> int:
         notebook = nbformat.read(pages.NOTEBOOKS / lesson.notebook, as_version=4)
         slides.write(SITE / "slides", lesson, notebook)
     address = os.environ.get("BOOK_URL", "")
-    mending.mend(SITE, address)
+    unseen = mending.mend(SITE, address)
+    if unseen and not only:  # a draft has not all that is mended
+        sys.exit(f"book/mending.py mends what no page has any more: {unseen}")
     search_index(SITE)
     if address:
         site_map(SITE, address)

@@ -8,7 +8,8 @@ from course_lib.files.paths import ROOT
 
 project = "The Transformer, step by step"
 release = __version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "book.rendering"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "book.rendering"]
+copybutton_selector = "div:not(.output) > .highlight > pre"  # code, not what it prints
 
 # lessons are committed as they ran
 nb_execution_mode = "off"

@@ -42,7 +42,7 @@ ASKED = """<form class="guess" data-key="{}" hidden>
 MAP = "drawings.transformer("  # most lessons begin with the same outline, their part in colour
 LIGHT = 22_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
-NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
+MASKED = re.compile(r"^- (\*\*A row whose keys are all masked\*\*.*)$", re.MULTILINE)
 CLAIM = "application/vnd.course.claim+json"
 PICTURE = "image/svg+xml"
 TREE = """```{{toctree}}
@@ -113,7 +113,7 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
         _page(folder / "xray.md", "xray", xrays=xrays)
     _page(folder / "components.md", "components", lessons=components())
     written = [x for x in course_map.lessons() if x.file]
-    [asked] = NOWHERE.findall("\n".join(x.source for x in lessons[NOTEBOOKS / EXAMPLES].cells))
+    [asked] = MASKED.findall("\n".join(x.source for x in lessons[NOTEBOOKS / EXAMPLES].cells))
     first = {"answer": f"```python\n{exercises.EXAMPLE}```", "asked": asked}
     first["panel"] = panel.html(exercises.verdict_on_the_example(), in_notebook=False)
     first["hours"] = course_map.hours()

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.masks import causal_mask
-from course_lib.multi_head import MultiHeadAttention, merge_heads, replaced_rule, split_heads
-from course_lib.self_attention import Rule, scaled_dot_product_attention
+from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+from course_lib.self_attention import Rule, replaced_rule, scaled_dot_product_attention
 
 
 def mean_pool(

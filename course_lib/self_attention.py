@@ -1,6 +1,8 @@
 """Self-attention: the tokens of one sentence look at each other (lesson 03)."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -16,6 +18,22 @@ class Rule(Protocol):
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, /) -> Tensor:
         """Attend, where `mask` is True."""
         ...
+
+
+@contextmanager
+def replaced(owner: Any, name: str, replacement: Callable[[Any], Any]) -> Iterator[None]:
+    """Let an object have `replacement(part)` in place of its part `name`, inside the block."""
+    part = getattr(owner, name)
+    setattr(owner, name, replacement(part))
+    try:
+        yield
+    finally:
+        setattr(owner, name, part)
+
+
+def replaced_rule(layer: Any, replacement: Callable[[Rule], Rule]) -> AbstractContextManager[None]:
+    """Let a layer attend by `replacement(rule)` in place of its `rule`, inside the block."""
+    return replaced(layer, "rule", replacement)
 
 
 def parameter_free(x: Float[Tensor, "... n d"], causal: bool = False) -> Float[Tensor, "... n d"]:

@@ -103,6 +103,16 @@ class Error:
     text: str | None = None
 
 
+def computed_for(seconds: float) -> Error:
+    """Say that a call was ended which went on computing."""
+    return Error("Timeout", f"no answer after {seconds:g} seconds of computing")
+
+
+def waited_for(seconds: float) -> Error:
+    """Say that a call was ended which waited: for a lock, a download or a clock."""
+    return Error("Waited", f"nothing was computed for {seconds:g} seconds")
+
+
 @dataclass(frozen=True)
 class Foreign:
     """Stands for a value that is neither a tensor nor plain data: its type is all that is known."""
@@ -132,12 +142,14 @@ class Description:
     """What is known of an answer before it is called.
 
     `kind` is "function", "class" or the name of another type; `aliases` maps the names that the
-    source uses to the dotted names that they stand for.
+    source uses to the dotted names that they stand for. `problem` is why there is nothing to call,
+    where the kind is "error".
     """
 
     kind: str
     source: Source | None = None
     aliases: dict[str, str] | None = None
+    problem: str = ""
 
 
 class Answer(Protocol):

@@ -22,6 +22,8 @@ from course_lib.answers.answer import (
     Reply,
     Request,
     checked,
+    computed_for,
+    waited_for,
 )  # fmt: skip
 from course_lib.answers.source import Source, define_on
 
@@ -73,7 +75,10 @@ class RemoteAnswer(ABC):
 
     @abstractmethod
     def _speak(self, message: Any, seconds: float | None = None) -> Any:
-        """Send a message and return the reply. Raises TimeoutError, EOFError or OSError."""
+        """Send a message and return the reply.
+
+        Raises EOFError, OSError or, of an `Error`, TimeoutError.
+        """
 
     @abstractmethod
     def _stop(self) -> None:
@@ -101,11 +106,11 @@ class RemoteAnswer(ABC):
     def _description(self, question: str) -> Description:
         reply = self._ask(question)
         if isinstance(reply, Description) and isinstance(reply.kind, str):
-            text = reply.source
-            return replace(reply, source=Source(text) if isinstance(text, str) else None)
+            source = Source(reply.source) if isinstance(reply.source, str) else None
+            return replace(reply, source=source, problem=str(reply.problem))
         error = isinstance(reply, Reply) and checked(reply).error
         said = f"{error.type}: {error.message}" if error else "no reply"
-        return Description("error", Source(said))
+        return Description("error", problem=said)
 
     def _ask(self, message: Any) -> Any:
         if not self._running and self._broken is None:
@@ -123,7 +128,7 @@ class RemoteAnswer(ABC):
             return self._speak(message, seconds)
         except TimeoutError as error:
             self._stop()
-            return failure("Timeout", str(error))
+            return Reply(error=error.args[0])
         except (EOFError, OSError):
             self._stop()
             return failure("Crash", f"the process ended, {self._how_it_ended()}")
@@ -166,9 +171,9 @@ class ChildProcess(RemoteAnswer):
             while not expired and not replied.wait(0.05):
                 took, used = time.monotonic() - clock, self._computed() - computed
                 if used > seconds:
-                    expired.append(f"no answer after {seconds:g} seconds of computing")
+                    expired.append(computed_for(seconds))
                 elif took > SLEEPS * seconds and used < IDLE * took:
-                    expired.append(f"nothing was computed for {SLEEPS * seconds:g} seconds")
+                    expired.append(waited_for(SLEEPS * seconds))
             if expired:
                 self._process.kill()
 

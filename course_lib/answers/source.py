@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any
 
 _numbers = count(1)
+COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # run where they stand
 READ = "__source__"  # in an answer's namespace: its source, by the name of the file that it is
 # a dataclass looks its annotations up in its module
 sys.modules.setdefault("__answer__", types.ModuleType("__answer__"))
@@ -47,18 +48,7 @@ class Source(str):
     @cached_property
     def reads(self) -> set[str]:
         """The names that it reads and does not give itself, as parameters or locals."""
-        module = symtable.symtable(self, "<answer>", "exec")
-        scopes, read = [module], set()
-        for scope in scopes:
-            scopes += scope.get_children()
-            read |= {
-                x.get_name()
-                for x in scope.get_symbols()
-                # `global n; n += 1` reads it, though Python's table does not say so
-                if x.is_declared_global()
-                or (x.is_referenced() and (x.is_global() or scope is module))
-            }
-        return read
+        return {name for name, _ in global_reads(self)}
 
     def returns(self, name: str) -> bool:
         """Tell whether a `return` gives what this name stands for, or a call of it."""
@@ -90,6 +80,25 @@ class Source(str):
             case ast.Raise(ast.Call(ast.Name("NotImplementedError"), [], [])):
                 return True
         return False
+
+
+def global_reads(source: str) -> Iterator[tuple[str, bool]]:
+    """Yield the global names that a source reads, and whether a function must be called for it.
+
+    A class body reads its own names from outside as long as it has not given them: `x = x`.
+    Raises SyntaxError for what Python parses and cannot compile.
+    """
+    scopes = [(symtable.symtable(source, "<source>", "exec"), False)]
+    for scope, called in scopes:
+        is_function = scope.get_type() == "function"
+        for symbol in scope.get_symbols():
+            is_read = symbol.is_global() or (symbol.is_local() and not is_function)
+            # `global n; n += 1` reads it, though Python's table does not say so
+            if (symbol.is_referenced() and is_read) or symbol.is_declared_global():
+                yield symbol.get_name(), called
+        for inner in scope.get_children():
+            at_once = inner.get_name().strip("<>") in COMPREHENSIONS
+            scopes.append((inner, called or (inner.get_type() == "function" and not at_once)))
 
 
 def as_source(text: str) -> Source:

@@ -198,7 +198,7 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
     if description.kind == wanted:
         return None
     if description.kind == "error":
-        return sentence(f"This code cannot be executed: {description.source}")
+        return sentence(f"This code cannot be executed: {description.problem}")
     name = exercise.name
     if description.kind == "function":
         return f"`{name}` is to be a class, and this is a function, or an object of that class."
@@ -234,14 +234,13 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 
 
 def _raised(error: Error, exercise: Exercise) -> str:
+    said = f"{error.message[:1].upper()}{error.message[1:]}"
     if error.type == "Timeout":
-        said = f"{error.message[:1].upper()}{error.message[1:]}"
-        waits = error.message.startswith("nothing was computed")
-        return (
-            f"{said}: {'what does it wait for' if waits else 'does a loop in your code never end'}?"
-        )
+        return f"{said}: does a loop in your code never end?"
+    if error.type == "Waited":
+        return f"{said}: what does it wait for?"
     if error.type == "Misfit":
-        return sentence(f"{error.message[:1].upper()}{error.message[1:]}")
+        return sentence(said)
     if error.type == "EOFError" and "reading a line" in error.message:
         return "This calls `input`, and nobody is there to type: take it as an argument."
     # in a notebook these two are the kernel's own, and no names of Python's

@@ -10,9 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.data import spelling
-from course_lib.multi_head import replaced_rule
 from course_lib.occlusion import probability_drops
-from course_lib.self_attention import Rule
+from course_lib.self_attention import Rule, replaced_rule
 from course_lib.seq2seq import START, Seq2Seq
 
 

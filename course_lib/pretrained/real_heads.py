@@ -10,9 +10,8 @@ from torch import Tensor
 
 from course_lib.attention import dot_scores, softmax
 from course_lib.masks import causal_mask
-from course_lib.multi_head import replaced_rule
 from course_lib.pretrained.smollm2 import SmolLM2
-from course_lib.self_attention import Rule
+from course_lib.self_attention import Rule, replaced_rule
 
 
 @torch.no_grad()

@@ -16,8 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from course_lib.multi_head import replaced_rule
-from course_lib.self_attention import Rule
+from course_lib.self_attention import Rule, replaced_rule
 
 LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
 COURSE = Path(__file__).parents[1]

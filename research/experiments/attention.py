@@ -1,5 +1,6 @@
 """Lesson 02: one model without attention and with it, for each score and for both decoders."""
 
+from statistics import mean
 from typing import Any, cast
 
 import torch
@@ -120,3 +121,14 @@ def measure() -> dict:
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     return spelling_models.rows({name: figures[name] for name in ARMS})
+
+
+def on_page(figures: dict) -> str:
+    """Return the table of docs/RESULTS.md: accuracy by length, with attention and without."""
+    lengths = (4, 6, 8, 10, 12)
+    lines = [f"| letters | {' | '.join(map(str, lengths))} |", "|:-|-:|-:|-:|-:|-:|"]
+    for name in ("one vector", "attention"):
+        by_length = zip(*(run["accuracy"] for run in figures[name]), strict=True)
+        shares = dict(zip(figures["lengths"], map(mean, by_length), strict=True))
+        lines.append(f"| {name} | {' | '.join(f'{shares[n]:.2f}' for n in lengths)} |")
+    return "\n".join(lines)

@@ -4,6 +4,7 @@ Each curve comes twice: with the whole text shown, and with its last N character
 """
 
 from functools import partial
+from statistics import mean
 
 import torch
 from torch import Tensor
@@ -145,3 +146,16 @@ def table(figures: dict) -> list[str]:
         columns = "".join(f"{mean:7.2f}" for mean in means)
         lines.append(f"{name:33}{columns}   " + "".join(f"{mean:7.2f}" for mean in late))
     return lines
+
+
+def on_page(figures: dict) -> str:
+    """Return the table of docs/RESULTS.md: the loss near a character, however much is shown."""
+    places = (32, 64, 128, 256)
+    head = " | ".join(map(str, places))
+    lines = [f"| nats near character | {head} | {LONGEST}, last {N} shown |"]
+    lines.append("|:-|-:|-:|-:|-:|-:|")
+    for name, runs in figures["runs"].items():
+        losses = [mean(run["all"][place // WINDOW - 1] for run in runs) for place in places]
+        losses.append(mean(run["last"][-1] for run in runs))
+        lines.append(f"| {name} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
+    return "\n".join(lines)

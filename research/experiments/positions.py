@@ -1,5 +1,7 @@
 """Lesson 04: every scheme of positions in one small model, read at longer lengths than trained."""
 
+from statistics import mean
+
 import torch
 
 from course_lib.data import trees
@@ -102,3 +104,13 @@ def table(figures: dict) -> list[str]:
             means = [sum(column) / len(runs) for column in zip(*shares, strict=True)]
             lines.append(f"{scheme:24}" + "".join(f"{mean:7.2f}" for mean in means))
     return lines
+
+
+def on_page(figures: dict) -> str:
+    """Return the table of docs/RESULTS.md: how far the schemes reach that name the word before."""
+    lines = [f"| words read | {' | '.join(map(str, figures['lengths']))} |", "|:-|-:|-:|-:|"]
+    bare = ("relative, no biases", "rotary, no biases")
+    for name in ("sinusoidal", "learned", "relative", "rotary", *bare):
+        shares = map(mean, zip(*(run["right"] for run in figures["before"][name]), strict=True))
+        lines.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    return "\n".join(lines)

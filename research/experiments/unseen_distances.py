@@ -5,6 +5,7 @@ of a second model, which reads 32 characters as well, but with a gap in their po
 """
 
 from functools import partial
+from statistics import mean
 
 import torch
 from torch import Tensor
@@ -108,3 +109,17 @@ def table(figures: dict) -> list[str]:
         missing = " " * 7 * (len(ends) - len(means))
         lines.append(f"{name:24}{missing}" + "".join(f"{mean:7.2f}" for mean in means))
     return lines
+
+
+def on_page(figures: dict) -> str:
+    """Return the table of docs/RESULTS.md: the loss in four of the windows."""
+    runs, ends = figures["runs"], (32, 64, 128, 256)
+    first = f"nats in the {N} characters up to"
+    lines = [f"| {first} | {' | '.join(map(str, ends))} |", "|:-|-:|-:|-:|-:|"]
+    for name in runs[0]:
+        # some ways of reading have no loss for the first windows
+        by_window = map(mean, zip(*(run[name][::-1] for run in runs), strict=True))
+        losses = dict(zip(range(LONGEST, 0, -N), by_window, strict=False))
+        shown = (f"{losses[end]:.2f}" if end in losses else "–" for end in ends)
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    return "\n".join(lines)

@@ -7,7 +7,14 @@ import torch
 from jaxtyping import Float
 
 from course_lib.answers.answer import InProcess, Named, Probe, Request
-from course_lib.answers.source import Source, as_source, define, find_source, self_contained
+from course_lib.answers.source import (
+    Source,
+    as_source,
+    define,
+    find_source,
+    global_reads,
+    self_contained,
+)
 from course_lib.answers.source_names import names_in
 from course_lib.checking.stubs import stub
 from course_lib.transformer import EncoderBlock
@@ -59,6 +66,12 @@ def test_a_variable_that_only_shares_a_parameters_or_locals_name_stays_behind():
 def test_a_variable_that_is_read_cannot_go_along_and_is_named():
     with pytest.raises(ValueError, match="it uses helper, a Tensor that only this notebook has"):
         self_contained(defined(helper=torch.zeros(3)))
+
+
+def test_a_class_body_reads_its_own_names_from_outside_and_a_method_when_it_is_called():
+    source = Source("class A:\n    x = x\n\n    def f(self, z):\n        return [x, y, z]\n")
+    assert source.reads == {"x", "y"}
+    assert sorted(global_reads(source)) == [("x", False), ("x", True), ("y", True)]
 
 
 def test_of_an_empty_class_both_methods_are_stubs():

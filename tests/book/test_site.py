@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from book.mending import MENDED, mend
 from course_lib.checking.catalogue import ids, load
 from course_lib.files import course_map
 from course_lib.files.paths import ROOT
@@ -84,6 +85,13 @@ def target(page, address):
     """Return the file and the name that an address leads to from a page."""
     parts = urlsplit(html.unescape(address))
     return (page.parent / unquote(parts.path)).resolve() if parts.path else page, parts.fragment
+
+
+def test_what_is_mended_on_no_page_is_said(tmp_path):
+    (tmp_path / "a.html").write_text('<p class="caption" role="heading">', "utf8")
+    unseen = mend(tmp_path)
+    assert len(unseen) == len(MENDED) - 1
+    assert not [x for x in unseen if "caption" in x]
 
 
 def test_links_inside_lead_somewhere(page):
@@ -192,6 +200,19 @@ def test_the_panel_of_a_wrong_answer_comes_after_a_choice_which_is_judged(browse
     right = form.locator("label.right").inner_text().strip()
     assert right in panel.inner_text()
     tab.close()
+
+
+def test_a_button_copies_code_and_is_seen_by_who_has_no_mouse(browser, address):
+    tab = browser.new_context(permissions=["clipboard-read", "clipboard-write"]).new_page()
+    tab.goto(address(SITE / "lessons" / "02_attention.html"))
+    button = tab.locator(".cell_input pre + .copybtn:visible").first
+    code = button.locator("xpath=preceding-sibling::pre")
+    button.focus()
+    assert button.evaluate("x => getComputedStyle(x).outlineStyle") == "solid"
+    button.press("Enter")
+    copied = tab.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == code.inner_text().strip()
+    assert not tab.locator(".output .copybtn").count()
 
 
 def test_a_word_is_read_and_a_letter_is_a_list(browser, address):

@@ -76,7 +76,12 @@ def undecorated(source):
 
 
 def pasted(answer, name):
-    """Write an answer of the exercise's file with all that it needs, under the exercise's name."""
+    """Write an answer of the exercise's file with all that it needs, under the exercise's name.
+
+    Strangers' answers (`research/evaluation`) are texts already, and no better here: a sixth of the
+    exercises has none, and they stand on other answers of their page, so that a wrong one below a
+    right one would change its verdict, as it should. What is pasted stands on nothing.
+    """
     (node,) = undecorated(source_of(answer)).body
     if isinstance(answer, type) and isinstance(node, ast.FunctionDef):
         # a mistake that is one method of a class

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.files.errors import CommandError
-from course_lib.grading import run
+from course_lib.grading import policies
 from course_lib.grading.gradebooks import canvas, feedback_zip, moodle
 from course_lib.grading.gradebooks.template import name_key
 from course_lib.grading.judging.rules import Rules, versions
@@ -428,7 +428,7 @@ def test_an_appeal_under_another_name_is_refused_and_says_the_right_one(tmp_path
     people = roster.read("id,name\n100,Ada\n")
     again = [SubmittedFile("100", "100/03.ipynb", tmp_path)]
     with pytest.raises(CommandError, match=f"that it had there, {row['notebook']}"):
-        run._kept({"isolation": "plain", "seed": 1, "submissions": [row]}, again, people)
+        policies.kept_rows({"isolation": "plain", "seed": 1, "submissions": [row]}, again, people)
 
 
 def test_a_time_is_asked_for_where_the_platform_has_it(tmp_path):
@@ -436,7 +436,7 @@ def test_a_time_is_asked_for_where_the_platform_has_it(tmp_path):
         (canvas_names(), "SpeedGrader", "--moodle"),
         (moodle_names(), "--moodle", "SpeedGrader"),
     ):
-        said = run._who_says_when(collect(pack(tmp_path / "all.zip", names)))
+        said = policies.who_says_when(collect(pack(tmp_path / "all.zip", names)))
         assert has in said
         assert has_not not in said
 

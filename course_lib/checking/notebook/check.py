@@ -1,15 +1,10 @@
-"""What a notebook calls: check, hint, solution, mine, reveal, my_transformer and verdict."""
+"""What a notebook calls of an exercise: check, hint, solution, mine and verdict."""
 
-import hashlib
-import linecache
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from html import escape
-from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,7 +13,7 @@ from course_lib.answers.source import Source, define, self_contained
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain import hints, panel
-from course_lib.checking.notebook import cells, one_page, predictions
+from course_lib.checking.notebook import cells
 from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt, warning
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import in_time
@@ -26,16 +21,13 @@ from course_lib.checking.run.forbidden import DOORS, in_source
 from course_lib.checking.run.remarks import remark
 from course_lib.checking.run.trial import max_points
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
-from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
-PAGE = "my_transformer"
 NOT_PASSED = "the library's, until yours has passed"
 
 _kept: list[Any] = []  # answers that `mine` has returned
 # what `mine` has still to say, and where to: a check that runs its cell anew prints nowhere
 _named: dict[tuple[str, TextIO], list[Exercise]] = {}
-_guesses: dict[str, Any] = {}  # by the cell that has revealed them
 
 cells.follow()
 
@@ -228,69 +220,6 @@ def _say_whose() -> None:
             whose += f" in {', '.join(pages)}"
         print(f"{names}: {whose}", file=out)
     _named.clear()
-
-
-def my_transformer() -> str:
-    """Return the learner's Transformer as one file that runs alone, and write it beside them.
-
-    What has not passed is the library's; it is printed how many parts are their own. A notebook
-    shows the file, unless a workspace has none of them yet: what nobody has solved there is no
-    reading for them. Where there is no workspace, as on a published page, it is folded.
-    """
-    workspace = Workspace.find()
-    page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
-    lines, parts = len(page.splitlines()), len(one_page.PARTS)
-    name = f"{PAGE}.py"
-    if workspace:
-        print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
-        name = _write_page(workspace, page).name
-        print(f"written to {name}: run it with `python {name}`")
-    else:
-        print(f"{lines} lines; your own answers to {parts} exercises need a workspace")
-    if (own or not workspace) and (shell := cells.notebook()):
-        start = "<details open>" if own else "<details>"
-        told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
-        shell.display_pub.publish({"text/html": told, "text/plain": f"<{name}>"})
-    return page
-
-
-def _write_page(workspace: Workspace, page: str) -> Path:
-    """Write the page and return where; one that its reader has changed stays as it is."""
-    written = workspace.releases()
-    for path in (workspace.folder / f"{PAGE}{n or ''}.py" for n in count()):
-        if not path.exists() or written.get(path.name) == _digest(path.read_bytes()):
-            write_atomically(path, page)
-            workspace.note_releases(written | {path.name: _digest(path.read_bytes())})
-            break
-    return path
-
-
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:16]
-
-
-def reveal(guess: Any, measured: Any) -> None:
-    """Print a measurement beside the guess that was made before it, and how near that came.
-
-    The name `guess` is empty afterwards: what it holds is never the answer to another question.
-    The cell that has revealed it can run again. In a workspace the first guess is kept.
-    """
-    caller = sys._getframe(1)
-    cell = "".join(linecache.getlines(caller.f_code.co_filename))
-    place = predictions.key(cell)
-    if guess is None:
-        guess = _guesses.get(place)
-    elif caller.f_globals.get("guess") is guess:
-        caller.f_globals["guess"], _guesses[place] = None, guess
-    shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
-    if guess is None:
-        return print(f"Measured: {shown}.")
-    print(f"You said {guess}; measured: {shown}. {predictions.told(guess, measured)}")
-    if workspace := Workspace.find():
-        # a prediction that cannot be kept is no reason to stop
-        with suppress(OSError):
-            predictions.note(workspace, cell, guess, measured, shown)
-    return None
 
 
 def _keep(

@@ -5,14 +5,22 @@ left out, so that what is left is the model.
 """
 
 import ast
+import hashlib
 import importlib
 from collections.abc import Callable
+from html import escape
+from itertools import count
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from course_lib.answers.source import Source, names_bound, own_imports, source_of
 from course_lib.checking.catalogue import load
+from course_lib.checking.notebook import cells
+from course_lib.files.atomic import write_atomically
+from course_lib.files.workspace import Workspace
 
+PAGE = "my_transformer"
 # the exercises whose answers the page may hold, found by their names
 PARTS = (
     "attention/softmax", "attention/dot_scores", "self_attention/scaled_dot_product",
@@ -53,6 +61,45 @@ unseen = torch.rand(1000, 26).argsort(-1)[:, :8]
 right = (greedy(model, unseen, START, STOP, most=8) == unseen.sort(-1).values).all(-1)
 print(f"{right.float().mean():.1%} of {len(unseen)} unseen sequences of letters are sorted")
 """
+
+
+def my_transformer() -> str:
+    """Return the learner's Transformer as one file that runs alone, and write it beside them.
+
+    What has not passed is the library's; it is printed how many parts are their own. A notebook
+    shows the file, unless a workspace has none of them yet: what nobody has solved there is no
+    reading for them. Where there is no workspace, as on a published page, it is folded.
+    """
+    workspace = Workspace.find()
+    page, own = one_page(workspace.answer if workspace else lambda _: None)
+    lines, parts = len(page.splitlines()), len(PARTS)
+    name = f"{PAGE}.py"
+    if workspace:
+        print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
+        name = _write_page(workspace, page).name
+        print(f"written to {name}: run it with `python {name}`")
+    else:
+        print(f"{lines} lines; your own answers to {parts} exercises need a workspace")
+    if (own or not workspace) and (shell := cells.notebook()):
+        start = "<details open>" if own else "<details>"
+        told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
+        shell.display_pub.publish({"text/html": told, "text/plain": f"<{name}>"})
+    return page
+
+
+def _write_page(workspace: Workspace, page: str) -> Path:
+    """Write the page and return where; one that its reader has changed stays as it is."""
+    written = workspace.releases()
+    for path in (workspace.folder / f"{PAGE}{n or ''}.py" for n in count()):
+        if not path.exists() or written.get(path.name) == _digest(path.read_bytes()):
+            write_atomically(path, page)
+            workspace.note_releases(written | {path.name: _digest(path.read_bytes())})
+            break
+    return path
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def one_page(answer: Callable[[str], str | None]) -> tuple[str, list[str]]:

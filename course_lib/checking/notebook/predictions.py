@@ -1,7 +1,9 @@
 """Predictions: what a learner guessed before a measurement, and how near it came."""
 
 import hashlib
+import linecache
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ UNITS = {
 QUESTION = re.compile(r"\*\*([^*]+\?)\*\*")
 LONGEST = 200  # characters of a guess, and of what was measured, that are kept
 
+_guesses: dict[str, Any] = {}  # by the cell that has revealed them
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -31,6 +35,30 @@ class Prediction:
     key: str
     lesson: str
     question: str
+
+
+def reveal(guess: Any, measured: Any) -> None:
+    """Print a measurement beside the guess that was made before it, and how near that came.
+
+    The name `guess` is empty afterwards: what it holds is never the answer to another question.
+    The cell that has revealed it can run again. In a workspace the first guess is kept.
+    """
+    caller = sys._getframe(1)
+    cell = "".join(linecache.getlines(caller.f_code.co_filename))
+    place = key(cell)
+    if guess is None:
+        guess = _guesses.get(place)
+    elif caller.f_globals.get("guess") is guess:
+        caller.f_globals["guess"], _guesses[place] = None, guess
+    shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
+    if guess is None:
+        return print(f"Measured: {shown}.")
+    print(f"You said {guess}; measured: {shown}. {told(guess, measured)}")
+    if workspace := Workspace.find():
+        # a prediction that cannot be kept is no reason to stop
+        with suppress(OSError):
+            note(workspace, cell, guess, measured, shown)
+    return None
 
 
 def note(workspace: Workspace, cell: str, guess: Any, measured: Any, shown: str) -> None:

@@ -20,20 +20,18 @@ So a statement that the answer needs is executed, wherever it stands, and nothin
 
 import ast
 import builtins
-import symtable
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from course_lib.answers.source import names_bound, outside_functions
+from course_lib.answers.source import global_reads, names_bound, outside_functions
 
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # what binds its names whenever it runs
 CERTAIN = (*IMPORTS, *DEFINITIONS, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.With)
 SCOPES = (*DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,31 +340,14 @@ def _reads(node: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
     """
     inner = list(ast.walk(node))
     if any(isinstance(x, SCOPES) for x in inner):
-        now, later = _reads_by_scope(ast.unparse(node))
+        reads = list(global_reads(ast.unparse(node)))
+        now, later = ({name for name, called in reads if called is x} for x in (False, True))
     else:  # the same, in a fraction of the time
         names = [x for x in inner if isinstance(x, ast.Name)]
         now, later = {x.id for x in names if isinstance(x.ctx, ast.Load)}, set[str]()
     if isinstance(node, ast.AugAssign):
         now |= set(names_bound(node))
     return frozenset(now - _bound_before_read(node)), frozenset(later)
-
-
-def _reads_by_scope(source: str) -> tuple[set[str], set[str]]:
-    module = symtable.symtable(source, "<statement>", "exec")
-    now, later = set[str](), set[str]()
-    scopes = [(module, now)]
-    for scope, names in scopes:
-        is_function = scope.get_type() == "function"
-        for symbol in scope.get_symbols():
-            is_read = symbol.is_global() or (symbol.is_local() and not is_function)
-            # `global n; n += 1` reads it, though Python's table does not say so
-            if (symbol.is_referenced() and is_read) or symbol.is_declared_global():
-                names.add(symbol.get_name())
-        for inner in scope.get_children():
-            called = inner.get_type() == "function"
-            called = called and inner.get_name().strip("<>") not in COMPREHENSIONS
-            scopes.append((inner, later if called else names))
-    return now, later
 
 
 def _bound_before_read(node: ast.stmt) -> set[str]:

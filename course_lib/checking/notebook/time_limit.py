@@ -9,8 +9,16 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar
 
-from course_lib.answers.answer import Description, Error, InProcess, Reply, Request
-from course_lib.answers.source import Source, define_on
+from course_lib.answers.answer import (
+    Description,
+    Error,
+    InProcess,
+    Reply,
+    Request,
+    computed_for,
+    waited_for,
+)
+from course_lib.answers.source import define_on
 from course_lib.checking.notebook.cells import unseen
 
 Judged = TypeVar("Judged")
@@ -56,7 +64,8 @@ class InTime(InProcess):
         self._broken: Description | None = None
         self._seconds, self._left = seconds, seconds
         self._since: float | None = None
-        self._over, self._lock, self._end = "", threading.Lock(), threading.Event()
+        self._over: Error | None = None
+        self._lock, self._end = threading.Lock(), threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
@@ -76,7 +85,7 @@ class InTime(InProcess):
             with contextlib.redirect_stdout(None):
                 self._answer, self._broken = define_on(others, source, name), None
         except Exception as error:
-            self._broken = Description("error", Source(f"{type(error).__name__}: {error}"))
+            self._broken = Description("error", problem=f"{type(error).__name__}: {error}")
 
     def describe(self) -> Description:
         """Tell what the answer is; kind "error" where its source could not be executed."""
@@ -85,7 +94,7 @@ class InTime(InProcess):
     def run(self, request: Request) -> Reply:
         """Call the answer; after the last of its seconds, the reply is an error."""
         if self._over:
-            return self._late()
+            return Reply(error=self._over)
         start = time.process_time()
         try:
             self._since = start
@@ -102,10 +111,7 @@ class InTime(InProcess):
                 raise
             with self._lock:
                 self._since = None  # the interrupt may have come before this was noted
-            return self._late()
-
-    def _late(self) -> Reply:
-        return Reply(error=Error("Timeout", self._over))
+            return Reply(error=self._over)
 
     def _watch(self) -> None:
         clock, spent, waited = time.monotonic(), time.process_time(), 0.0
@@ -118,9 +124,9 @@ class InTime(InProcess):
                 idle = spent - computed < IDLE * (clock - before)
                 waited = waited + clock - before if idle else 0.0
                 if spent - self._since > self._left:
-                    self._over = f"no answer after {self._seconds:g} seconds of computing"
+                    self._over = computed_for(self._seconds)
                 elif waited > WAITS:
-                    self._over = f"nothing was computed for {WAITS:g} seconds"
+                    self._over = waited_for(WAITS)
                 if self._over:
                     _interrupt()
 

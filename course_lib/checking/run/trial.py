@@ -28,7 +28,7 @@ from course_lib.checking.run.forbidden import watched
 
 # between what a float32 differs by, 1e-8, and what the order of a sum does, 1e-15
 FLOAT64_TOLERANCE = 1e-12
-ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
+ENDED = ("Timeout", "Waited", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
 WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}

@@ -16,12 +16,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from course_lib.answers import messages
-from course_lib.answers.answer import Description, Reply, Request
-from course_lib.answers.process import KINDS, Define, RemoteAnswer, failure
+from course_lib.answers.answer import Description, Error, Reply, Request
+from course_lib.answers.process import KINDS, Define, RemoteAnswer
 from course_lib.answers.source import Source, as_source
 from course_lib.grading.judging.isolation import START_SECONDS, Level, NoIsolation, command
-from course_lib.grading.judging.rules import MEMORY, SECONDS
+from course_lib.grading.judging.rules import MEMORY
 from course_lib.grading.judging.sandbox_files import make_files
+from course_lib.grading.options import SECONDS
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -107,7 +108,7 @@ class Sandbox(RemoteAnswer):
 
     def _ask(self, message: Any) -> Any:
         if self._left <= 0:  # whatever else is asked, no fresh process gives it more time
-            return failure("Timeout", self._too_long())
+            return Reply(error=self._too_long())
         return super()._ask(message)
 
     def _speak(self, message: Any, seconds: float | None) -> Any:
@@ -121,8 +122,8 @@ class Sandbox(RemoteAnswer):
         finally:
             self._left -= time.monotonic() - started
 
-    def _too_long(self) -> str:
-        return f"no answer within {self._seconds:g} seconds"
+    def _too_long(self) -> Error:
+        return Error("Timeout", f"no answer within {self._seconds:g} seconds")
 
     def _stop(self) -> None:
         if self._running:
