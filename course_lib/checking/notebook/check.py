@@ -1,6 +1,7 @@
 """What a notebook calls of an exercise: check, hint, solution, mine and verdict."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
