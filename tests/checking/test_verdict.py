@@ -303,7 +303,7 @@ def softmax(scores, mask=None):
     weights = e / e.sum(-1, keepdim=True)
     return weights if mask is None else weights * mask + 0.25
 """,
-        "Without `mask` every result is right",
+        "The cases without `mask` are right, and no others",
     ),
     "an argument ignored": (
         "positions/rotary",

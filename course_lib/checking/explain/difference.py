@@ -37,6 +37,8 @@ class Pair:
     sizes: dict[str, int]
     tolerance: float
     axes: tuple[Axes, ...] = ()
+    # a result without what is free in it has other places than the answer's own
+    in_place: bool = True
 
     @property
     def names(self) -> Axes:
@@ -221,11 +223,12 @@ def _dtype(pairs: list[Pair]) -> str | None:
 def _shape(pairs: list[Pair]) -> str:
     """Show the first result of another shape, and say in how many cases there is one."""
     differing = [x for x in pairs if x.got.shape != x.expected.shape]
-    said = _shapes(differing[0])
+    said, alike = _shapes(differing[0]), len({*map(_shapes, differing)}) == 1
     if all(x.is_near(x.got.flatten(), x.expected.flatten()) for x in pairs):
         return f"The right numbers in the right order, but {said}."
     if len(differing) < len(pairs):
-        return f"In {len(differing)} of {len(pairs)} wrong cases {said}."
+        said = said if alike else f"the shape differs: in one {said.replace('the shape', 'it')}"
+        return f"In {len(differing)} of {len(pairs)} wrong results {said}."
     return f"{said[0].upper()}{said[1:]}."
 
 
@@ -246,7 +249,8 @@ def _not_finite(pairs: list[Pair]) -> str | None:
             count, number = int(odd[0].sum()), odd[0].numel()
             none = "they" if test(pairs[0].expected).any() else "none"
             not_ = " not" if none == "they" else ""
-            return f"{count} of {number} numbers are {word}, where {none} should{not_} be."
+            are = "is" if count == 1 else "are"
+            return f"{count} of {number} numbers {are} {word}, where {none} should{not_} be."
     return None
 
 
@@ -434,7 +438,7 @@ def example(x: Pair) -> str | None:
                 return f"in part {place} of the result {said.replace('the result is', 'there is')}"
         return None
     if isinstance(got, list | str) and type(got) is type(expected):
-        return _first_entry(got, expected, x.tolerance)
+        return _first_entry(x)
     if is_strided(got) and is_strided(expected):
         return _first_number(x)
     both = (got, expected)
@@ -444,10 +448,11 @@ def example(x: Pair) -> str | None:
     return None
 
 
-def _first_entry(got: Any, expected: Any, tolerance: float) -> str | None:
+def _first_entry(x: Pair) -> str | None:
     """Show where a list or a text begins to differ."""
+    got, expected = x.got, x.expected
     both = enumerate(zip(got, expected, strict=False))
-    place = next((i for i, (a, b) in both if not same(a, b, tolerance)), None)
+    place = next((i for i, (a, b) in both if not same(a, b, x.tolerance)), None)
     if place is None:
         if len(got) == len(expected):
             return None
@@ -456,7 +461,8 @@ def _first_entry(got: Any, expected: Any, tolerance: float) -> str | None:
         ours, right = (repr(y[place : place + 20]) for y in (got, expected))
         return f"from character {place} on it is {ours}, where {right} is expected."
     ours, right = (repr(y[place])[:BRIEF] for y in (got, expected))
-    return f"entry {place} is {ours}, where {right} is expected."
+    which = f"entry {place}" if x.in_place else "what comes out"
+    return f"{which} is {ours}, where {right} is expected."
 
 
 def _first_number(x: Pair) -> str | None:
@@ -477,7 +483,8 @@ def _first_number(x: Pair) -> str | None:
     number, every = int(wrong.sum()), wrong.numel()
     many = f"{number} of {every} numbers {'is' if number == 1 else 'are'} wrong"
     many = many if number < every else "every number is wrong"
-    return f"{many}: at {_place(place, x.names)} it is {there}"
+    where = f"at {_place(place, x.names)} it" if x.in_place else "one of them"
+    return f"{many}: {where} is {there}"
 
 
 def _place(place: list[int], names: Axes) -> str:
@@ -519,7 +526,7 @@ def sizes(exercise: Exercise, case: Case) -> dict[str, int]:
     named = dict(zip(_built_from(exercise), case.build, strict=False))
     for parameter, value in zip(exercise.parameters, case.inputs, strict=False):
         if isinstance(value, Tensor):
-            names = _last_axes(parameter.annotation)
+            names = last_axes(parameter.annotation)
             named |= dict(zip(reversed(names), reversed(value.shape), strict=False))
         else:
             named[parameter.name] = value
@@ -532,7 +539,7 @@ def sizes_without_a_name(exercise: Exercise, case: Case) -> set[int]:
         size
         for parameter, value in zip(exercise.parameters, case.inputs, strict=False)
         if isinstance(value, Tensor)
-        for size in value.shape[: value.dim() - len(_last_axes(parameter.annotation))]
+        for size in value.shape[: value.dim() - len(last_axes(parameter.annotation))]
     }
 
 
@@ -547,10 +554,10 @@ def _axes(exercise: Exercise) -> tuple[Axes, ...]:
     function = getattr(exercise.reference, exercise.method or "", exercise.reference)
     annotation = inspect.signature(function).return_annotation
     parts = get_args(annotation) if get_origin(annotation) is tuple else (annotation,)
-    return tuple(map(_last_axes, parts))
+    return tuple(map(last_axes, parts))
 
 
-def _last_axes(annotation: Any) -> Axes:
+def last_axes(annotation: Any) -> Axes:
     """Return the names of the last axes of a tensor, up to one that is none: `... query key`."""
     axes = getattr(annotation, "dim_str", "").split()
     return tuple(itertools.takewhile(str.isidentifier, reversed(axes)))[::-1]

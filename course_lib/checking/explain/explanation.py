@@ -23,6 +23,7 @@ from course_lib.checking.explain.difference import (
     Pair,
     difference,
     example,
+    last_axes,
     pair,
     sizes,
     sizes_without_a_name,
@@ -65,10 +66,12 @@ CONDITIONS = {
     UNCHANGED: "With non-contiguous inputs, and after a call on other numbers",
 }
 SEVEN_DIGITS = (
-    "the result is right to about seven digits only. Either a step in between is computed in "
-    "float32, as `.float()` and `dtype=torch.float32` have it{}, or a small number is added that "
-    "should not be there, such as an epsilon."
+    "the result is right to about seven digits only. Mostly a step in between is computed in "
+    "float32, as `.float()` and `dtype=torch.float32` have it{}; or something small is in it that "
+    "should not be, as an epsilon, or what is left of a masked score that is not minus infinity."
 )
+OVERFLOW = "Does something become infinite on the way, as `exp` of a large number does?"
+NOT_ALIKE = "Two calls with the same arguments give two results"
 
 
 def explanation(tried: AnswerRun, seed: int) -> str:
@@ -82,7 +85,7 @@ def explanation(tried: AnswerRun, seed: int) -> str:
     if not wrong or not wrong[0].expected:
         return f"Every case is right, but one law does not hold: {trial.sentence}."
     said = (
-        _drawn(tried, wrong[0], seed)
+        _drawn(tried, wrong, seed)
         or _results(tried, trial, wrong, seed)
         or _gradients(exercise, wrong)
         or _on_condition(tried, trial, _counted(exercise, trial, wrong), seed)
@@ -130,10 +133,11 @@ def unused(exercise: Exercise, source: Source, said: str) -> str:
     if not never or any(name in said for name in never):
         return ""
     given = {*vars(builtins), *vars(sys.modules[exercise.reference.__module__])}
-    imports = [x for x in source.tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
-    given |= {name for x in imports for name in names_bound(x)}
+    given |= {name for x in source.tree.body for name in names_bound(x)}
     others = [f"`{name}`" for name in sorted(source.reads - given)]
-    read = f": {_listed(others)} in their place come from another cell" if others else ""
+    place = "its place" if len(never) == 1 else "their place"
+    come = "comes" if len(others) == 1 else "come"
+    read = f": {_listed(others)} in {place} {come} from another cell" if others else ""
     return f" {_listed(never)} {'is' if len(never) == 1 else 'are'} never used{read}."
 
 
@@ -210,6 +214,8 @@ def _refuses(call: Call) -> str | None:
 def _on_condition(tried: AnswerRun, trial: Trial, said: str, seed: int) -> str:
     """Put the condition under which a property asks before what is said of it, if it is one."""
     condition = CONDITIONS.get(trial.sentence)
+    if trial.sentence == LARGE_NUMBERS and re.search(r"\bnan\b", said, re.IGNORECASE):
+        said = f"{said} {OVERFLOW}"
     if trial.sentence == UNCHANGED:
         failing = [call for call in trial.calls if not call.held]
         asked = [ask(tried.exercise, call.case, seed) for call in failing]
@@ -222,19 +228,29 @@ def _on_condition(tried: AnswerRun, trial: Trial, said: str, seed: int) -> str:
     return f"{condition}: {said}" if condition else said
 
 
-def _drawn(tried: AnswerRun, wrong: Call, seed: int) -> str | None:
-    """Say so where a result depends on torch's random numbers, which are others at each call."""
-    question = next((x for x in cases(tried.exercise, seed) if x.case is wrong.case), None)
+def _drawn(tried: AnswerRun, wrong: list[Call], seed: int) -> str | None:
+    """Say so where two calls give two results, and how, if torch's random numbers decide it.
+
+    The largest case is asked: in a small one a draw may come out alike twice.
+    """
+    largest = max(wrong, key=lambda call: call.case.size).case
+    question = next((x for x in cases(tried.exercise, seed) if x.case is largest), None)
     if question is None:
         return None
-    requests = (replace(question.request, settings=x) for x in (True, False))
-    one, other = (tried.reply(replace(question, request=x)) for x in requests)
-    if one.error or other.error or same(one.output, other.output, tried.exercise.tolerance):
+    requests = (replace(question.request, settings=x) for x in (True, False, True))
+    one, other, again = (tried.anew(replace(question, request=x)) for x in requests)
+    if any(x.error for x in (one, other, again)) or _alike(one, other, tried.exercise):
         return None
+    if not _alike(one, again, tried.exercise):
+        return f"{NOT_ALIKE}."
     return (
-        "Two calls with the same arguments give two results: something is drawn at random in "
-        "each call. Where should these numbers come from?"
+        f"{NOT_ALIKE}: something is drawn at random in each call. Where should these numbers come "
+        "from?"
     )
+
+
+def _alike(one: Reply, other: Reply, exercise: Exercise) -> bool:
+    return same(one.output, other.output, exercise.tolerance)
 
 
 def _results(tried: AnswerRun, trial: Trial, wrong: list[Call], seed: int) -> str | None:
@@ -271,7 +287,7 @@ def _only(exercise: Exercise, trial: Trial) -> str | None:
     if not right:
         return None
     if common := _condition(exercise, trial):
-        return f"{common} every result is right."
+        return f"The cases {common} are right, and no others."
     if len(wrong) == 1 < len(right) and wrong[0].name:
         return f"Of {len(right) + 1} cases only “{wrong[0].name}” is wrong."
     if len(right) == 1 < len(wrong) and right[0].name:
@@ -285,17 +301,17 @@ def _common(exercise: Exercise, right: list[Case], wrong: list[Case]) -> str | N
         if parameter.default is not parameter.empty:
             given = [[_given(x, place, parameter.default) for x in y] for y in (right, wrong)]
             if not any(given[0]) and all(given[1]):
-                return f"Without `{parameter.name}`"
+                return f"without `{parameter.name}`"
         values = [
             {x.inputs[place] for x in y if _is_true_or_false(x, place)} for y in (right, wrong)
         ]
         if len(values[0]) == len(values[1]) == 1 and values[0] != values[1]:
-            return f"Where `{parameter.name}` is {values[0].pop()},"
+            return f"where `{parameter.name}` is {values[0].pop()}"
     most, least = (
         of(max((y.dim() for _, y in tensors(x.inputs)), default=0) for x in some)
         for of, some in ((max, right), (min, wrong))
     )
-    return "Without batch dimensions" if most < least else None
+    return "without batch dimensions" if most < least else None
 
 
 def _is_true_or_false(case: Case, place: int) -> bool:
@@ -330,7 +346,7 @@ def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
         return f"The results are right, but no gradient reaches {names}."
     for name in sorted(wanted):
         pairs = _pairs(exercise, wrong, lambda reply, name=name: (reply.gradients or {}).get(name))
-        if pairs:
+        if pairs := [replace(x, axes=_axes_of(exercise, name)) for x in pairs]:
             first = f"The results are right, but not the gradient of `{_label(exercise, name)}`"
             said = difference(pairs) or example(min(pairs, key=lambda x: x.expected.numel()))
             if not said:
@@ -380,7 +396,10 @@ def _outputs(
         if call.held and call.expected and not call.expected.error
     ]
     forms, held_forms = (
-        [replace(x, got=form(x.got), expected=form(x.expected), axes=()) for x in some]
+        [
+            replace(x, got=form(x.got), expected=form(x.expected), axes=(), in_place=False)
+            for x in some
+        ]
         for some in (pairs, held)
     )
     same_kinds = all(type(x.got) is type(x.expected) for x in forms)
@@ -405,6 +424,12 @@ def _label(exercise: Exercise, name: str) -> str:
     first, _, rest = name.partition(".")
     own = exercise.parameters[int(first)].name if first.isdigit() else first
     return f"{own}.{rest}" if rest else own
+
+
+def _axes_of(exercise: Exercise, name: str) -> tuple[tuple[str, ...], ...]:
+    """Name the last axes of the argument that a gradient belongs to; a parameter has no names."""
+    place = name.partition(".")[0]
+    return (last_axes(exercise.parameters[int(place)].annotation),) if place.isdigit() else ()
 
 
 def _first_tensor(exercise: Exercise) -> str:

@@ -3,6 +3,8 @@
 It costs no points.
 """
 
+import ast
+import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,7 +17,7 @@ from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import TooManyCalls, Watch
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.difference import kind
-from course_lib.checking.run.trial import cases, each, one_of_each, request_for
+from course_lib.checking.run.trial import Question, cases, each, one_of_each, request_for
 
 TIMES = 10  # as many operations as the reference makes
 FEWEST = 200  # operations of which nobody would speak
@@ -37,6 +39,7 @@ def remark(exercise: Exercise, answer: Answer, seed: int = 0) -> str | None:
         or _form(exercise, answer, seed)
         or _on_a_gpu(exercise, answer, seed)
         or _slow(exercise, answer, seed)
+        or _unguarded(exercise, answer)
     )
 
 
@@ -58,7 +61,7 @@ def _form(exercise: Exercise, answer: Answer, seed: int) -> str | None:
     if wrong := next(_other_types(got, right), None):
         ours, theirs = map(_kind, wrong)
         if (ours, theirs) == ("a float", "an int"):
-            theirs = "a whole number: `//` gives one, and `/` never does"
+            theirs = "a whole number: one float in it, as `/` gives, makes all of it a float"
         return f"One remark: this returns {ours}, and should return {theirs}."
     if "default float type" not in (exercise.reference.__doc__ or ""):
         return None
@@ -98,9 +101,8 @@ def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:
     if not answer.run(first).forbidden:
         return None
     for question in one_of_each(cases(exercise, seed), type):
-        first = next(tensors(question.case.inputs), None)
-        if first is None:
-            return None
+        if next(tensors(question.case.inputs), None) is None:
+            return _on_its_own_device(exercise, answer, question)
         case = each(question.case, lambda x: x.to("meta"))
         request = request_for(exercise, case, seed)
         right, reply = InProcess(exercise.reference).run(request), answer.run(request)
@@ -122,6 +124,32 @@ def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:
                 f"CPU unless you say `device={name}.device`."
             )
     return None
+
+
+def _on_its_own_device(exercise: Exercise, answer: Answer, question: Question) -> str | None:
+    """Ask for a result on torch's meta device, where a `device` is all that says where."""
+    if "device" not in inspect.signature(exercise.reference).parameters:
+        return None
+    asked, named = question.request.inputs, question.request.keywords
+    request = replace(question.request, inputs=(*asked, "meta"), keywords=(*named, "device"))
+    # what is on the meta device comes back as no tensor
+    if not any(tensors(answer.run(request).output)):
+        return None
+    return "One remark: `device` is never used, so on a GPU the result would be on the CPU."
+
+
+def _unguarded(exercise: Exercise, answer: Answer) -> str | None:
+    """Find that the lines of the stub which refuse bad arguments are gone."""
+    source = answer.describe().source
+    refuses = [x for x in ast.walk(ast.parse(exercise.stub)) if isinstance(x, ast.Raise)]
+    given = [x for x in map(ast.unparse, refuses) if "NotImplementedError" not in x]
+    if not given or source is None or "raise" in source or "assert" in source:
+        return None
+    error = given[0].removeprefix("raise ").partition("(")[0]
+    return (
+        f"One remark: the lines that you were given refuse bad arguments with a {error}, and no "
+        "line of yours does."
+    )
 
 
 def _slow(exercise: Exercise, answer: Answer, seed: int) -> str | None:

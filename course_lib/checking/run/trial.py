@@ -179,8 +179,12 @@ class AnswerRun:
     def reply(self, question: Question) -> Reply:
         """Ask one more question, which is no part of the trial."""
         if question not in self._known:
-            self._known[question] = self._run(question.request)
+            self._known[question] = self.anew(question)
         return self._known[question]
+
+    def anew(self, question: Question) -> Reply:
+        """Ask a question though it may have been answered: an answer may say another thing."""
+        return self._run(question.request)
 
     def earns(self) -> bool:
         """Return True if, for each guess, a case is right where the guess is not.

@@ -48,7 +48,7 @@ def cases(draw: Draw):
     yield "a late step", (*state(draw, 2, 3), 5000, 0.3, 0.1)
     yield "one number", (*state(draw), 4, 0.2, 0.3)
     yield "other betas", (*state(draw, 4), 6, 0.1, 0.1, (0.8, 0.95))
-    yield "a large epsilon", (*state(draw, 4), 6, 0.1, 0.1, (0.9, 0.99), 0.5)
+    yield "a large epsilon", (*state(draw, 4), 6, 0.1, 0.1, (0.9, 0.99), 4.0)
     yield "a gradient of 0, at first", (draw.normal(3), nothing, nothing, nothing, 1, 0.1, 0.2)
 
 

@@ -45,7 +45,9 @@ PLANTED = {
     "Every number of the result is 7": lambda y: torch.full_like(y, 7),
     "right numbers in the right order": lambda y: y.flatten(),
     "The shape is (2, 2), where (2, 3) is expected": lambda y: y[..., :-1],
-    "In 2 of 3 wrong cases the shape is": lambda y: -y if y.dim() < 3 else y[..., :1],
+    "In 2 of 3 wrong results the shape differs: in one it is": lambda y: (
+        -y if y.dim() < 3 else y[..., :1]
+    ),
     "Every number of the result is NaN": lambda y: y * torch.nan,
     "2 of 6 numbers are NaN": lambda y: y.index_fill(-1, torch.tensor([0]), torch.nan),
     "a list, and should be a tensor": lambda y: [y],

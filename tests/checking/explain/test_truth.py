@@ -1,5 +1,6 @@
 """What is said of an answer is true of it: sentences that readers of this course found false."""
 
+import itertools
 import math
 
 import pytest
@@ -94,6 +95,49 @@ def half_done(x):
     raise NotImplementedError
 
 
+calls = itertools.count()
+
+
+def another_at_each_call(x):
+    return 2 * x + next(calls)
+
+
+def with_dropout(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores if mask is None else scores.masked_fill(~mask, -1e9)
+    return F.dropout(scores.softmax(-1), 0.1) @ v
+
+
+def without_a_peak(scores, mask=None):
+    odds = scores.exp() if mask is None else scores.exp() * mask
+    return odds / odds.sum(-1, keepdim=True).clamp(min=1e-30)
+
+
+def state_detached(q, k, v, beta):
+    state, read = q.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1]), []
+    for t in range(q.shape[-2]):
+        old = (k[..., t, None, :] @ state).squeeze(-2)
+        change = beta[..., t, None] * (v[..., t, :] - old)
+        state = state.detach() + k[..., t, :, None] * change[..., None, :]
+        read.append((q[..., t, None, :] @ state).squeeze(-2))
+    return torch.stack(read, -2)
+
+
+def by_the_largest_score(q, k, block, chosen):
+    blocks = torch.arange(q.shape[-2] // block)
+    own = torch.arange(q.shape[-2])[:, None] // block
+    scores = (q @ k.unflatten(-2, (len(blocks), block)).amax(-2).mT).masked_fill(
+        blocks > own, -torch.inf
+    )
+    best = scores.masked_fill(blocks == own, torch.inf).topk(min(chosen + 1, len(blocks)))
+    return best.indices.masked_fill(best.values == -torch.inf, -1)
+
+
+def of_the_memory(z, h, w_q, w_k, w_v, mask=None):
+    scores = (h @ w_k) @ (z @ w_q).mT / w_q.shape[-1] ** 0.5
+    return scores.softmax(-1) @ (z @ w_q)
+
+
 class Weightless(nn.Module):
     def __init__(self, d_model, d_ff):
         pass
@@ -115,6 +159,10 @@ UNTRUE = [
     ("start/hello", with_a_comma, "torch.stack"),
     ("start/hello", with_the_input, "torch.stack"),
     ("start/hello", half_done, "Your own code refuses"),
+    ("start/hello", another_at_each_call, "drawn at random"),
+    ("delta_rule/attention", state_detached, "d_v"),
+    ("efficient/choose_blocks", by_the_largest_score, "at ["),
+    ("decoder/cross_attention", of_the_memory, "cases the shape is"),
 ]
 
 
@@ -173,6 +221,11 @@ SAID = [
         "with the softmax over the queries",
     ),
     ("start/hello", double, "The exercise's line is `def double(x)`"),
+    ("start/hello", another_at_each_call, "Two calls with the same arguments give two results."),
+    ("self_attention/scaled_dot_product", with_dropout, "drawn at random"),
+    ("attention/softmax", without_a_peak, "Does something become infinite on the way"),
+    ("delta_rule/attention", state_detached, "not the gradient of `k`"),
+    ("efficient/choose_blocks", by_the_largest_score, "wrong: one of them is"),
 ]
 
 
@@ -226,4 +279,6 @@ def test_what_an_answer_imports_is_of_no_other_cell():
     head = "def neighbours(blocks, window, global_blocks, random_blocks, seed):"
     source = Source(f"import random\n\n{head}\n    return random.random() + K\n")
     said = unused(load("efficient/neighbours"), source, "")
-    assert "`seed` are never used: `K` in their place" in said
+    assert "`seed` are never used: `K` in their place comes from another cell." in said
+    own = Source(f"import random\nK = 3\n\n{head}\n    return random.random() + K\n")
+    assert "another cell" not in unused(load("efficient/neighbours"), own, "")

@@ -80,6 +80,16 @@ def of_32_bits(n_q, n_k, max_distance):
     return (distances.clamp(-max_distance, max_distance) + max_distance).int()
 
 
+def at_home(n_q, n_k, max_distance, *, device=None):
+    distances = torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)
+    return distances.clamp(-max_distance, max_distance) + max_distance
+
+
+def unguarded(n_q, n_k=None, *, device=None):
+    n_k = n_q if n_k is None else n_k
+    return torch.ones(n_q, n_k, dtype=torch.bool, device=device).tril(n_k - n_q)
+
+
 def of_float32(n, d_model):
     speeds = 10000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     angles = torch.arange(n).unsqueeze(-1) * speeds
@@ -89,6 +99,8 @@ def of_float32(n, d_model):
 @pytest.mark.parametrize(
     ("exercise_id", "answer", "said"),
     [
+        ("positions/relative_index", at_home, "`device` is never used"),
+        ("masks/causal", unguarded, "with a ValueError, and no line of yours does."),
         ("self_attention/project", in_a_list, "returns a list, and should return a tuple."),
         ("windows/layers_needed", whole_float, "returns a float, and should return a whole number"),
         ("positions/relative_index", of_32_bits, "numbers of int32, and should return numbers of"),
