@@ -45,11 +45,11 @@ print(f"the tokens themselves: {n * d * 2 / 2**30:.2f} GiB")
 reveal(guess, f"{heads * n**2 * 2 / 2**30:.1f} GiB")
 
 # %% [markdown]
-# That fills a large GPU, for one layer and one text. The computing is bearable: an H100 took 0.09 seconds for this layer, forward and backward. So memory gives out first, and we attack it first.
+# That fills a large GPU, for one layer. The computing is bearable: an H100 took 0.09 seconds, forward and backward. So memory gives out first, and we attack it first.
 #
 # ## Count the multiply-adds
 #
-# Before that, one comparison: is attention more computing than a recurrent layer? It multiplies by four matrices, scores $n^2$ pairs, and averages $n$ values for each token. A recurrent layer multiplies each input and each hidden state by one matrix each in an RNN, three in a GRU, four in an LSTM:
+# Before that, one comparison: is attention more computing than a recurrent layer? It has four matrices, scores $n^2$ pairs, and averages $n$ values a token. An RNN has two matrices, a GRU six, an LSTM eight:
 #
 # $$\text{attention: } \underbrace{4\,n d^2}_{W_Q,\,W_K,\,W_V,\,W_O} + \underbrace{n^2 d}_{Q K^T} + \underbrace{n^2 d}_{\text{weights} \cdot V} \qquad \text{RNN: } 2\,n d^2 \qquad \text{GRU: } 6\,n d^2 \qquad \text{LSTM: } 8\,n d^2$$
 

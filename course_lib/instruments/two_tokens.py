@@ -70,3 +70,10 @@ def recalled(model: nn.Module) -> float:
     """Return the share of right answers for keys that were written more than once."""
     tokens, answers, again = next(texts(TESTED, 1000))
     return (model(tokens).argmax(-1) == answers)[again].float().mean().item()
+
+
+def last_value() -> float:
+    """Return what `recalled` would be if every answer were the value written last of all."""
+    tokens, answers, again = next(texts(TESTED, 1000))
+    last = tokens[:, 2 * WRITES - 1 : 2 * WRITES] - KEYS
+    return (last == answers)[again].float().mean().item()

@@ -25,6 +25,8 @@ ARMS = (
     # as deep, but no memory beside the attention
     ("own token", "attention"),
     ("delta rule", "delta rule"),
+    # what joins and looks up where both layers may see everything
+    ("attention", "attention"),
 )
 SETTINGS = {
     "steps": STEPS,
@@ -43,7 +45,8 @@ once = partial(results.once, "two_tokens", SETTINGS)  # what an ended run has me
 def measure() -> dict:
     """Return the share of rewritten keys recalled, by layers and seed."""
     torch.set_num_threads(1)
-    return {"settings": SETTINGS, "arms": [measure_arm(layers) for layers in ARMS]}
+    arms = [measure_arm(layers) for layers in ARMS]
+    return {"settings": SETTINGS, "last": two_tokens.last_value(), "arms": arms}
 
 
 def measure_arm(layers: tuple[str, ...]) -> dict[str, Any]:
