@@ -339,14 +339,15 @@ training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values(
 # That is a **hybrid**, and its cache is half that of two attention layers. But does it need the memory? Not for this text, where each token carries a key and its value: *own token*, a layer in which each token sees only itself, does as well in its place. In a text the two are tokens of their own, *A 7 C 3 A 9*, and then the question *A*. A layer must first **join** a value with the key before it, as for lesson 06's induction heads:
 
 # %%
-pictures.by_layers(results.load("two_tokens")["figures"]["arms"])
+stored = results.load("two_tokens")["figures"]
+pictures.by_layers(stored["arms"], stored["last"])
 
 # %% [markdown]
-# Now each layer has its part. Without the memory nothing is joined, so there is nothing to look up. Two memories have not learned it after 400 steps. In Kimi K3 only every fourth layer keeps a cache that grows.
+# Now each layer has its part. The memory joins as attention would, and the cache is half as large. Without it nothing is joined, and there is nothing to look up. Two memories have not learned it after 400 steps. In Kimi K3 only every fourth layer keeps a cache that grows.
 #
 # <details><summary>How we know</summary>
 #
-# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for the two models that stay behind, which do hardly better than always naming the last value. Two layers of attention were not run. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
+# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for all but the hybrid. Those that stay behind do hardly better than naming the value written last. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
 # </details>
 
 # %% [markdown]

@@ -29,8 +29,9 @@ def test_recall_by_steps_tells_the_means_of_each_memory(said):
 
 
 def test_recall_by_layers_tells_each_seed(said):
-    pictures.by_layers(LAYERS)
-    assert "memory + memory: 29, 31; memory + attention: 99, 100." in said[0]
+    pictures.by_layers(LAYERS, last=0.3)
+    told = "memory + memory: 29, 31; memory + attention: 99, 100; always the last value: 30."
+    assert told in said[0]
 
 
 def test_a_swap_is_told_alone_and_in_company(said):

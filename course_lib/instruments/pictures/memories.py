@@ -118,10 +118,13 @@ def by_steps(arms: Arms, last: float) -> None:
     )
 
 
-def by_layers(arms: Arms) -> None:
-    """Show recall, a point a seed, for stored models with different layers."""
-    title = "After 400 steps only memory + attention recalls"
-    figure, ax = plots.axes(title, "rewritten keys recalled, %", "", size=(7.4, 2.4))
+def by_layers(arms: Arms, last: float) -> None:
+    """Show recall, a point a seed, for stored models with different layers.
+
+    `last` is what the value written last gives, whichever key is asked for.
+    """
+    title = "Attention recalls over a memory as it does over attention"
+    figure, ax = plots.axes(title, "rewritten keys recalled, %", "", size=(7.4, 2.7))
     names = [" + ".join(arm["layers"]).replace("delta rule", "memory") for arm in arms]
     said = []
     for row, (name, arm) in enumerate(zip(names, arms, strict=True)):
@@ -129,9 +132,14 @@ def by_layers(arms: Arms) -> None:
         colour = ORANGE if "attention" in arm["layers"] else BLUE
         ax.plot(percent, [row] * len(percent), "o", color=colour, alpha=0.7)
         said.append(f"{name}: {', '.join(f'{share:.0f}' for share in percent)}")
+    ax.axvline(100 * last, color="0.5", linestyle=":")
+    ax.text(
+        100 * last + 1.5, -0.42, "always the last value", color="0.4", size="small", va="center"
+    )
     ax.set_yticks(range(len(names)), names)
-    ax.set(xlim=(0, 104), ylim=(len(names) - 0.5, -0.5))
-    plots.show(figure, f"Rewritten keys recalled, percent, a point a seed. {'; '.join(said)}.")
+    ax.set(xlim=(0, 104), ylim=(len(names) - 0.5, -0.75))
+    told = f"{'; '.join(said)}; always the last value: {100 * last:.0f}"
+    plots.show(figure, f"Rewritten keys recalled, percent, a point a seed. {told}.")
 
 
 def swaps(arms: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, Sequence[float]]) -> None:
