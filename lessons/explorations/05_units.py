@@ -35,7 +35,7 @@ pictures.units(found)
 # %% [markdown]
 # Five kinds have a unit that makes no error here. Body parts and negations do not.
 #
-# The seven were chosen from 46,080 units. Would a unit be found for any set of tokens? As a control, six tokens were drawn at random from the first 18 sentences, twenty times, and a unit was chosen for them in the same way. The **gap** is how far the lowest of the set is above the highest of the rest, divided by the mean of the set:
+# The seven were chosen from 46,080 units. Would a unit be found for any set of tokens? As a control, three tokens that occur only once were drawn at random from the first 18 sentences, twenty times, and a unit was chosen for them in the same way. Three is as few as any of the kinds has there. The **gap** is how far the lowest of the set is above the highest of the rest, divided by the mean of the set:
 
 # %% tags=["nbval-check-output"]
 gaps = {name: unit["gap"] for name, unit in found["kinds"].items()}
@@ -43,7 +43,7 @@ print(*(f"{name:11} {gap:5.2f}" for name, gap in gaps.items()), sep="\n")
 print(f"at random   {max(found['random']):5.2f} at most, in {len(found['random'])} sets")
 
 # %% [markdown]
-# For random tokens no unit separates the set at all: the gap is below zero in all twenty. So 46,080 units are not enough to separate just any six tokens.
+# For random tokens hardly a unit separates the set: the largest gap of the twenty is less than a seventh of that of negations. So it is not the choice among 46,080 units: the kinds are the model's own.
 #
 # ## The token, or the sentence?
 #
@@ -57,8 +57,14 @@ needs("smollm2")
 
 # %% tags=["once"]
 model, months = smollm2.load(), found["kinds"]["months"]
-held, line = [], "My birthday is in October. We met Theresa May."
-read_units(model, months["block"], line, lambda units: held.extend(units[:, months["unit"]]))
+held, line = [], "Come in May, or in October. We met Theresa May."
+
+
+def keep(units):  # what all hidden units of the block hold for each token, (token, unit)
+    held.extend(units[:, months["unit"]].tolist())
+
+
+_ = read_units(model, months["block"], line, keep)  # reads the line, and calls `keep`
 
 # %% tags=["once"]
 tokens = model.tokenizer.encode(line).ids
@@ -66,7 +72,7 @@ print(*(f"{model.tokenizer.decode([i]).strip()} {x:.1f}" for i, x in zip(tokens,
 reveal(guess, "yes" if held[-2] > months["threshold"] else "no")
 
 # %% [markdown]
-# It fires on *October*, and also on *May* after *Theresa*: this unit of the first block reads the token, and hardly the sentence. Geva et al. report shallow patterns in lower layers and meanings in upper ones.
+# It fires on *May* after *Theresa* as it does on the month: this unit of the first block reads the token, and hardly the sentence. Geva et al. report shallow patterns in lower layers and meanings in upper ones.
 #
 # ## Take it away
 #

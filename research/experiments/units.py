@@ -3,11 +3,13 @@
 For each kind, the unit is chosen that separates its words best from all other tokens in one set of
 sentences; then it is tested on other sentences, with other words of the kind. The threshold is
 halfway between the two in the first set. As a control, units are chosen in the same way for sets
-of tokens that have nothing in common.
+of tokens that have nothing in common: as many as the smallest kind has, each of them a token that
+occurs only once.
 """
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +65,7 @@ There is <N>no reason to hurry, the bus is late anyway.
 She flew to <P>Dublin after a week in <P>Lisbon."""
 DOUBLE = ("May I come in May?", "Soldiers march in March.", "In july and in october.")
 RANDOM_SETS = 20
+SET = 3  # tokens, as in the smallest kind
 
 
 @torch.no_grad()
@@ -114,10 +117,23 @@ def best(numbers: Tensor, of_kind: Tensor) -> dict:
     return max(chosen, key=lambda x: x["gap"])
 
 
+def of_random_sets(numbers: Tensor, words: Sequence[str], kinds: Sequence[str]) -> list[float]:
+    """Return the gap of the best unit for each set of tokens of no kind that occur only once."""
+    counts = Counter(word.strip() for word in words)
+    once = torch.tensor(
+        [i for i, word in enumerate(words) if counts[word.strip()] == 1 and not kinds[i]]
+    )
+    generator, gaps = torch.Generator().manual_seed(0), []
+    for _ in range(RANDOM_SETS):
+        drawn = once[torch.randperm(len(once), generator=generator)[:SET]]
+        gaps.append(round(best(numbers, torch.isin(torch.arange(len(numbers)), drawn))["gap"], 3))
+    return gaps
+
+
 def measure() -> dict:
     """Return each kind's unit, and what it holds for every token of the other sentences."""
     model = smollm2.load()
-    first, _, chosen_on = read(model, CHOSEN_ON)
+    first, first_words, chosen_on = read(model, CHOSEN_ON)
     second, words, tested_on = read(model, TESTED_ON)
     kinds = {}
     for mark, name in KINDS.items():
@@ -126,10 +142,6 @@ def measure() -> dict:
         block, number = divmod(unit["unit"], smollm2.D_FF)
         shares = {key: round(unit[key], 3) for key in ("gap", "threshold")}
         kinds[name] = {"block": block, "unit": number, "sign": unit["sign"], **shares, "held": held}
-    generator, gaps = torch.Generator().manual_seed(0), []
-    for _ in range(RANDOM_SETS):
-        drawn = torch.randperm(len(first), generator=generator)[:6]
-        gaps.append(round(best(first, torch.isin(torch.arange(len(first)), drawn))["gap"], 3))
     months = kinds["months"]
     unit = months["block"] * smollm2.D_FF + months["unit"]
     double = {}
@@ -141,7 +153,7 @@ def measure() -> dict:
         "kinds": kinds,
         "words": words,
         "of": [KINDS.get(kind, "") for kind in tested_on],
-        "random": gaps,
+        "random": of_random_sets(first, first_words, chosen_on),
         "double": double,
     }
 

@@ -77,3 +77,8 @@ def test_five_of_seven_kinds_have_a_unit_that_knows_them():
         fires = [x > unit["threshold"] for x in unit["held"]]
         wrong += [name] * (fires != [kind == name for kind in UNITS["of"]])
     assert wrong == ["body parts", "negations"]
+
+
+def test_no_unit_separates_tokens_that_have_nothing_in_common_as_it_does_a_kind():
+    gaps = [unit["gap"] for unit in UNITS["kinds"].values()]
+    assert max(UNITS["random"]) < min(gaps) / 4
