@@ -37,6 +37,14 @@ def test_the_heads_of_a_layer_are_told_by_what_they_look_at_most(said):
     assert "head 1 b 0.70; head 2 a 1.00." in said[0]
 
 
+def test_a_model_with_one_look_a_layer_is_told_by_its_losses(said):
+    run = {"as it is": 1.0, "one look": 5.0, "mean": 7.0}
+    runs = [run, {name: loss + 1 for name, loss in run.items()}]
+    pictures.one_look("A title", {"list": {"runs": runs}, "sentences": {"runs": [run]}})
+    assert "a list, read again, one look: 5.5;" in said[0]
+    assert "sentences, mean: 7.0." in said[0]
+
+
 def test_answers_on_a_line_are_told_by_their_distance(said):
     wanted = torch.randn(20, 5, 2)
     pictures.line_and_cloud(wanted, {"one": torch.zeros(20, 5, 2), "two": wanted})

@@ -206,6 +206,34 @@ def nine_heads(words: Sequence[str], weights: Tensor) -> None:
     )
 
 
+def one_look(title: str, figures: Mapping[str, Mapping]) -> None:
+    """Show the loss where the heads of each layer look at the same places: research's `one_look`.
+
+    A dot is a text, a bar the mean.
+    """
+    names = {"list": "a list, read again", "sentences": "sentences"}
+    rows = {"as it is": "0.6", "one look": ORANGE, "mean": BLUE}
+    labels = ["as it is", "one head's look\nfor all nine", "mean of the nine\nfor all nine"]
+    figure, panels = plots.panels(title, list(names.values()), size=(8, 2.5))
+    said = []
+    for ax, (key, name) in zip(panels, names.items(), strict=True):
+        for y, (row, colour) in enumerate(rows.items()):
+            losses = [run[row] for run in figures[key]["runs"]]
+            mean = sum(losses) / len(losses)
+            ax.barh(y, mean, height=0.6, color=colour)
+            ax.plot(losses, [y] * len(losses), "o", color="0.2", markersize=3)
+            ax.text(max(losses) + 0.3, y, f"{mean:.1f}", va="center", size="small")
+            said.append(f"{name}, {row}: {mean:.1f}")
+        ax.set(xlabel="loss (nats)", ylim=(2.6, -0.6), xlim=(0, 17), yticks=[])
+    panels[0].set_yticks(range(3), labels, size="small")
+    plots.show(
+        figure,
+        "Two panels of bars, the loss of SmolLM2 as it is, with all nine heads of each layer "
+        "looking where one of them looks, and with all at the mean of the nine, three texts each. "
+        f"{'; '.join(said)}.",
+    )
+
+
 def circuit() -> None:
     """Show the two steps of a circuit: one head leaves a note, another one looks for it."""
     diagram = Diagram()
