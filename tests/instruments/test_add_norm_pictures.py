@@ -76,6 +76,12 @@ def test_with_both_the_gradient_keeps_its_size_whatever_the_initial_weights():
             assert 1 / 20 < run["gradient"][0] / run["gradient"][-1] < 20
 
 
+def test_post_norm_learns_from_the_default_weights_in_more_steps_only():
+    few, many = (CONTROLS[x] for x in ("post-norm", "patient post-norm"))
+    assert all(min(runs) > 3.3 for of in few["torch's default"].values() for runs in of.values())
+    assert max(many.values()) < 2.5
+
+
 def test_of_the_four_pre_norm_alone_learns_from_all_initial_weights():
     assert pictures.that_learn(DEPTH) == (["residual", "pre-norm"], ["pre-norm"])
     patient = [x for by_start in DEPTH["patient"].values() for x in by_start.values()]
