@@ -381,8 +381,15 @@ came = [round(x, 3) for x in (written_due, following, written_other)]
 training.expect(claim, holds, came, model)
 
 # %% [markdown]
-# Each time it writes the *next* letter in order. After the last there is none. So the decoder reads each letter at its own place in the source. Hide another letter's place, and nothing changes: see the line above, on 1,000 new sequences.
+# Each time it writes the *next* letter in order; after the last there is none. So the decoder reads each letter at its own place in the source. Hide another letter's place, and nothing changes: see the line above, on 1,000 new sequences.
 #
+# `xray` keeps every step of a word through a model: the tensor, its formula, its code. Beside your sorter is the same model without masks. In *Attention*, point at a letter on the left: where does the model look while it writes it? It needs JavaScript: GitHub shows nothing.
+
+# %%
+names = [*TOKENS[:26], "start", "stop"]
+xray(model, "problems", words=names, beside=without_mask(model), columns=32)
+
+# %% [markdown]
 # ## Where it breaks
 #
 # In training all eight letters were *different*. **What does your sorter write for *happened*?**
@@ -424,8 +431,7 @@ for trained_on, name in (("eight different letters", "sort"), ("any", "sort, let
 
 # %% [markdown]
 # It is the data. No example had a letter twice, so training left open what to do with a pair. With such examples, the same architecture sorts them all.
-
-# %% [markdown]
+#
 # ## Three families, three masks
 #
 # The encoder-decoder is one of three ways to use these blocks. Each family is one mask over 8 tokens. In the third they are a source of 4 and a target of 4:
@@ -471,8 +477,29 @@ print(f"one stack, {size:,} parameters: {right:.1%} of the 1,000 new sequences a
 claim = "one stack of encoder blocks with a prefix mask sorts over 0.97 of 1,000 new sequences"
 training.expect(claim, right > 0.97, right, one)
 
+
+# %% tags=["training", "hide-input"]
+class DecoderOnly(OneStack):
+    def forward(self, source, read):
+        both = torch.cat([source, read], dim=-1)
+        states = self.stack(both, causal_mask(both.shape[-1]))
+        return states[:, source.shape[-1] :] @ self.stack.embedding.table.T
+
+
+with training.seeded(SEED):
+    one = DecoderOnly()
+generator = torch.Generator().manual_seed(SEED)
+batches = ((x, x.sort().values) for x in (different(32, generator) for _ in count()))
+training.train(one, batches, lambda model, batch: next_token_loss(model, *batch, START), **budget)
+read = torch.full((len(unseen), 1), START)
+with torch.no_grad():
+    for _ in range(8):
+        read = torch.cat([read, one(unseen, read)[:, -1:].argmax(-1)], dim=-1)
+right = (read[:, 1:] == unseen.sort().values).all(-1).float().mean().item()
+print(f"causal over the source, too: {right:.1%} of the 1,000 new sequences are sorted")
+
 # %% [markdown]
-# It sorts as well, with somewhat fewer parameters and without cross-attention. So the three families are three masks of one block. What the mask does limit is the training task: a model that sees the answer cannot be asked to predict it.
+# It sorts as well, with somewhat fewer parameters and without cross-attention. In the last line the source is read under a causal mask, too, as in a decoder-only model. That is enough: each letter that is written sees the whole source. So the three families are three masks of one block. What the mask does limit is the training task: a model that sees the answer cannot be asked to predict it.
 #
 # | family | training task, on *the cat sleeps on the mat* | examples | lesson 09 runs |
 # |:-|:-|:-|:-|
@@ -496,7 +523,7 @@ for section in sorted({section for section, _ in parts}):
     print(f"{section:17}", *(name for where, name in parts if where == section))
 
 # %% [markdown]
-# Read it once beside section 3 of the paper. PyTorch provides matrix products, gradients and Adam. Dropout and label smoothing (section 5.4), which only training uses, are left out. The file ends with the task of this lesson, and needs no course:
+# Read it once beside section 3 of the paper. PyTorch provides matrix products, gradients and Adam. Dropout and label smoothing (section 5.4), which only training uses, are left out. The file ends with the task of this lesson, and needs no course. It has printed here:
 #
 # ```
 # $ python my_transformer.py
@@ -514,15 +541,6 @@ for section in sorted({section for section, _ in parts}):
 # | greedy decoding, $m$ passes | $t_{i+1} = \arg\max_v \mathrm{logits}_{i+1,\,v}$, the last row |
 #
 # An encoder block with a causal mask is a language model's block. A decoder block of 2017 has cross-attention between the two sublayers.
-
-# %% [markdown]
-# ## Look inside your model
-#
-# `xray` sends a word through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. Beside your sorter is the same model with its masks left out. In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? It needs JavaScript: if you see nothing, as on GitHub, run the notebook.
-
-# %%
-names = [*TOKENS[:26], "start", "stop"]
-xray(model, "problems", words=names, beside=without_mask(model), columns=32)
 
 # %% [markdown]
 # ## Test yourself

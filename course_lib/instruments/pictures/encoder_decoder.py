@@ -25,6 +25,7 @@ PART_ROLES: dict[str, Role] = {
 POST = (*drawings.ENCODER,)
 PRE = ("norm", "self-attention", "add", "norm", "feed-forward", "add")
 BELOW = ("embedding", "add positions")
+SHOWN = 0.05  # weights below have no number
 
 
 def course_map() -> None:
@@ -181,6 +182,9 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
     letters.tick_params(length=0)
     letters.set(xlabel="token that is read")
     plots.heat_map(looks, weights, list(rows[-1]), list(source))
+    for i, j in (weights >= SHOWN).nonzero().tolist():
+        ink = "white" if weights[i, j] < 0.5 else "black"
+        looks.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center", color=ink, size="small")
     looks.set(xlabel="letter of the source")
     most = [source[i] for i in weights.argmax(-1).tolist()]
     told = [f"writes {row[-1]}, looks most at {x}" for row, x in zip(rows, most, strict=True)]
