@@ -60,6 +60,7 @@ model, months = smollm2.load(), found["kinds"]["months"]
 held, line = [], "Come in May, or in October. We met Theresa May."
 
 
+# %% tags=["once"]
 def keep(units):  # what all hidden units of the block hold for each token, (token, unit)
     held.extend(units[:, months["unit"]].tolist())
 
