@@ -20,8 +20,8 @@ def layer_norm(
 ) -> Float[Tensor, "... d"]:
     """Bring each token to mean 0 and variance 1: gain (x - mean) / sqrt(variance + eps) + bias.
 
-    Mean and variance are those of the token's own d entries, each sum divided by d. Source: Ba et
-    al. 2016, eq. 4, with eps as in torch.
+    Mean and variance are those of the token's own d entries, each sum divided by d; entries may
+    lie far from zero. Source: Ba et al. 2016, eq. 4, with eps as in torch.
     """
     # move the mean of each token to zero
     centred = x - reduce(x, "... d -> ... 1", "mean")
@@ -55,8 +55,9 @@ def batch_norm(
 
     gain (x - mean) / sqrt(variance + eps) + bias, with mean and variance of each column over the
     tokens where `mask` is True; padded tokens are normalised with them too. Where no token is real,
-    both are 0. These are the statistics of training; none are kept. Source: Ioffe & Szegedy 2015,
-    algorithm 1. Raises ValueError for a mask that is not boolean, or not (batch, n).
+    both are 0. Tokens may lie far from zero. These are the statistics of training; none are kept.
+    Source: Ioffe & Szegedy 2015, algorithm 1. Raises ValueError for a mask that is not boolean, or
+    not (batch, n).
     """
     real = torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
     if real.dtype != torch.bool or real.shape != x.shape[:-1]:

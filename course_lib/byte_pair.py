@@ -8,8 +8,8 @@ from itertools import pairwise
 def merge(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
     """Write one token, `new`, for each occurrence of two neighbours.
 
-    Occurrences are found from the left, and do not overlap. Source: Sennrich et al. 2016,
-    algorithm 1.
+    Occurrences are found from the left, and do not overlap; `new` is none of the tokens so far.
+    Source: Sennrich et al. 2016, algorithm 1.
 
     >>> merge([7, 7, 7, 5], (7, 7), 256)
     [256, 7, 5]

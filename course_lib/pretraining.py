@@ -22,8 +22,9 @@ def mask_tokens(
 
     Each token that is not in `special` is chosen with probability `share`. Of the chosen, 80 %
     become `mask`, 10 % a random id below `vocab`, and 10 % stay as they are; the targets are the
-    original tokens where chosen, and -100 elsewhere. The same seed makes the same choice. Source:
-    Devlin et al. 2019, section 3.1, task 1. Raises ValueError unless 0 <= share <= 1.
+    original tokens where chosen, and -100 elsewhere. The same seed makes the same choice; torch's
+    own random state stays as it was. Source: Devlin et al. 2019, section 3.1, task 1. Raises
+    ValueError unless 0 <= share <= 1.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share is a probability, from 0 to 1, and not {share}")

@@ -56,8 +56,8 @@ def grouped_query_attention(
     """Attend with fewer keys and values than queries: consecutive query heads share theirs.
 
     A cache keeps heads / groups times fewer numbers. `mask` is broadcast to the scores (..., heads,
-    query, key). Source: Ainslie et al. 2023, section 2.2. Raises ValueError where the groups do not
-    divide the heads.
+    query, key); a query that may look nowhere gets zeros. Source: Ainslie et al. 2023, section 2.2.
+    Raises ValueError where the groups do not divide the heads.
     """
     heads, groups = q.shape[-3], k.shape[-3]
     if heads % groups:

@@ -141,8 +141,9 @@ def route(
 ) -> tuple[Int[Tensor, "*batch {k}"], Float[Tensor, "*batch {k}"]]:
     """Choose k experts for each token: returns (experts, weights), the highest score first.
 
-    The scores are x w, and the weights are the softmax over the k chosen ones. Source: Shazeer et
-    al. 2017, eq. 3 to 5, without the noise. Raises ValueError unless 1 <= k <= experts.
+    The scores are x w, and the weights are the softmax over the k chosen ones. However far one
+    score is above the others, these are in order too. Source: Shazeer et al. 2017, eq. 3 to 5,
+    without the noise. Raises ValueError unless 1 <= k <= experts.
     """
     if not 1 <= k <= w.shape[1]:
         raise ValueError(f"each token takes 1 to {w.shape[1]} experts, not {k}")

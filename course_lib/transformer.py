@@ -38,9 +38,9 @@ class EncoderBlock(nn.Module):
 
     `attention(d_model, heads)` and `feed_forward(d_model, d_ff)` make the block's parts;
     `norm_layer(x, gain, bias)` normalises, and `norm` says where. The two layers, each inside its
-    add and norm, are `self.attention` and `self.feed_forward`: weights are copied from block to
-    block by these names. Source: Vaswani et al. 2017, section 3.1; norm="pre" is Xiong et al.
-    2020, figure 1 (b).
+    add and norm, are `self.attention`, made with `AsSelfAttention`, and `self.feed_forward`:
+    weights are copied from block to block by these names. Source: Vaswani et al. 2017, section
+    3.1; norm="pre" is Xiong et al. 2020, figure 1 (b).
     """
 
     def __init__(
@@ -167,8 +167,9 @@ class DecoderBlock(nn.Module):
 
     `attention(d_model, heads)` makes both attentions, `feed_forward(d_model, d_ff)` the network,
     and `norm_layer(x, gain, bias)` normalises. The three layers, each inside its add and norm, are
-    `self.attention`, `self.cross_attention` and `self.feed_forward`: weights are copied by these
-    names. Source: Vaswani et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`.
+    `self.attention`, made with `AsSelfAttention`, `self.cross_attention`, made with
+    `AsCrossAttention`, and `self.feed_forward`: weights are copied by these names. Source: Vaswani
+    et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`.
     """
 
     def __init__(

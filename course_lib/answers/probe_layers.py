@@ -1,5 +1,6 @@
 """Layers that a `Probe` names: each side of the handle makes its own, and no live one passes."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -18,6 +19,24 @@ def layer(make: Callable) -> Callable:
 def linear(d_in: int, d_out: int, bias: bool = True) -> nn.Module:
     """Map each word by a matrix and a bias, if any, which are weights like any others."""
     return nn.Linear(d_in, d_out, bias)
+
+
+class _WithoutCopy(nn.Linear):
+    """A layer of known weights, whose copy has others."""
+
+    def __init__(self, d_in: int, d_out: int):
+        super().__init__(d_in, d_out)
+        with torch.no_grad():
+            self.weight.copy_(torch.arange(d_in * d_out).view(d_out, d_in))
+
+    def __deepcopy__(self, memo: dict) -> nn.Module:
+        return nn.Linear(self.in_features, self.out_features)
+
+
+@layer
+def linear_that_has_no_copy(d_in: int, d_out: int) -> nn.Module:
+    """Map each word by the matrix of 0, 1, 2, ...; a copy has another one."""
+    return _WithoutCopy(d_in, d_out)
 
 
 @layer
@@ -382,6 +401,13 @@ def scores_of_each(vocab: int, factor: int) -> Callable:
     """Score the next token after each token of a text, by all up to it; no log-probabilities."""
     score = text_scores(vocab, factor)
     return lambda tokens: 1.5 * score(tokens.tolist(), len(tokens)) + 1
+
+
+@layer
+def signed_text_scores(vocab: int, factor: int) -> Callable:
+    """Score the next token as `text_scores` does, but some above zero and some below."""
+    score = text_scores(vocab, factor)
+    return lambda tokens, rows: score(tokens, rows) + math.log(vocab)
 
 
 @layer

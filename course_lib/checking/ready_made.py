@@ -107,7 +107,7 @@ FAMILIES = {
     "torch's recurrent layers and cells": RECURRENT,
     "torch's convolutions": CONVOLUTION,
     "torch's norms": NORMS,
-    "torch's cross-entropy": CROSS_ENTROPY,
+    "torch's cross-entropy and nll_loss": CROSS_ENTROPY,
     "numpy's and torch's fits and solvers": LEAST_SQUARES,
 }
 

@@ -154,24 +154,49 @@ def unscaled(exercise: Exercise, query: str = "q", sentence: str = "") -> None:
     )
 
 
-def unstable(exercise: Exercise, sentence: str = "") -> None:
-    """Add a mistake: exponentials of scores from which no peak was subtracted."""
+def scaled_by_values(exercise: Exercise, query: str = "q", value: str = "v") -> None:
+    """Add a mistake: the scores are divided by sqrt(d_v), the root of a value's size."""
+    with_arguments(
+        exercise,
+        "scaled_by_values",
+        "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a "
+        "score: which size do its two vectors have?",
+        lambda **given: {
+            query: given[query] * (given[query].shape[-1] / given[value].shape[-1]) ** 0.5
+        },
+    )
 
-    def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-        exponentials = torch.exp(scores)
-        if mask is not None:
-            exponentials = exponentials * mask
+
+def unstable(exercise: Exercise, sentence: str = "") -> None:
+    """Add mistakes: exponentials of scores from which no peak was subtracted.
+
+    They are one mistake, with three ways to leave out what is masked and to divide by no 0.
+    """
+
+    def multiplied(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        exponentials = torch.exp(scores) if mask is None else torch.exp(scores) * mask
         total = exponentials.sum(-1, keepdim=True)
         return exponentials / total.masked_fill(total == 0, 1.0)
 
-    with_softmax(
-        exercise,
-        "no_peak_subtracted",
-        sentence
-        or "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted "
-        "from all scores of a row without changing any weight?",
-        softmax,
-    )
+    def filled(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        exponentials = _hidden(torch.exp(scores), mask, 0.0)
+        total = exponentials.sum(-1, keepdim=True)
+        return exponentials / total.masked_fill(total == 0, 1.0)
+
+    def chosen(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        exponentials = torch.exp(scores) if mask is None else torch.exp(scores) * mask
+        total = exponentials.sum(-1, keepdim=True)
+        return torch.where(total > 0, exponentials / total.clamp(min=1e-30), 0.0)
+
+    for name, softmax in (("", multiplied), ("_and_filled", filled), ("_and_chosen", chosen)):
+        with_softmax(
+            exercise,
+            f"no_peak_subtracted{name}",
+            sentence
+            or "Large scores give NaN: exp(90) no longer fits into a float32. What can be "
+            "subtracted from all scores of a row without changing any weight?",
+            softmax,
+        )
 
 
 def over_queries(exercise: Exercise, sentence: str = "") -> None:

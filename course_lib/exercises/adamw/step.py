@@ -49,6 +49,12 @@ def cases(draw: Draw):
     yield "one number", (*state(draw), 4, 0.2, 0.3)
     yield "other betas", (*state(draw, 4), 6, 0.1, 0.1, (0.8, 0.95))
     yield "a large epsilon", (*state(draw, 4), 6, 0.1, 0.1, (0.9, 0.99), 4.0)
+    size, (parameter, gradient, first, second) = torch.tensor([0, 1, 1e-3, 1]), state(draw, 4)
+    small = parameter, size * gradient, 0.1 * first, size**2 * second
+    yield (
+        "an epsilon above some averages and below others",
+        (*small, 7, 0.1, 0.1, (0.9, 0.999), 0.2),
+    )
     yield "a gradient of 0, at first", (draw.normal(3), nothing, nothing, nothing, 1, 0.1, 0.2)
 
 

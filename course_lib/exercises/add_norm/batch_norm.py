@@ -24,7 +24,8 @@ exercise = Exercise(
     clauses={
         "where `mask` is True": "mask_ignored",
         "padded tokens are normalised with them too": "padding_left_alone",
-        "both are 0": GIVEN,
+        "both are 0": "where no token is real",
+        "Tokens may lie far from zero": "tokens far from zero",
         "These are the statistics of training": GIVEN,
         "none are kept": GIVEN,
     },
@@ -79,6 +80,21 @@ def other_sentences(answer, draw: Draw):
     x[0, 0, 1] += 5
     moved = (answer(x, gain, bias) - plain)[1].abs().amax(0) > 1e-6
     return moved.tolist() == [False, True, False]
+
+
+@exercise.requires("tokens far from zero are normalised as they are near it")
+def far_from_zero(answer, draw: Draw):
+    # multiples of 1/16, which a float32 holds that far away as well
+    x, (_, gain, bias), mask = draw.integers(-48, 49, 3, 4, 6) / 16, words(draw, 6), draw.mask(3, 4)
+    near, far = answer(x, gain, bias, mask)[mask], answer(x + 8192, gain, bias, mask)[mask]
+    return (near - bias).abs().max() > 0.1 and torch.allclose(far, near, atol=2e-2)
+
+
+@exercise.requires("where no token is real, mean and variance are 0")
+def nothing_real(answer, draw: Draw):
+    x, gain, bias = words(draw, 2, 3, 4)
+    found = answer(x, gain, bias, torch.zeros(2, 3, dtype=torch.bool), 0.25)
+    return torch.allclose(found, 2 * gain * x + bias, atol=1e-4)
 
 
 def real_words(x, mask):
@@ -282,9 +298,22 @@ stock.ignored(
 )
 
 
+@exercise.mistake
+def mean_of_squares_less_square_of_mean(x, gain, bias, mask=None, eps=1e-5):
+    """The variance is the mean of the squares less the square of the mean. Far from zero these are
+    two large numbers that differ in their last digits, which a float does not hold. What is small
+    if you take the mean off first?"""
+    chosen = x[real_words(x, mask)]
+    count = max(1, len(chosen))
+    mean = chosen.sum(0) / count
+    return normed(x, gain, bias, eps, mean, chosen.square().sum(0) / count - mean.square())
+
+
 @exercise.alternative
 def choosing_the_real_words(x, gain, bias, mask=None, eps=1e-5):
     chosen = x[real_words(x, mask)]
+    if not len(chosen):
+        chosen = torch.zeros_like(x[0])
     variance, mean = torch.var_mean(chosen, dim=0, correction=0)
     return (x - mean) * torch.rsqrt(variance + eps) * gain + bias
 
@@ -292,7 +321,7 @@ def choosing_the_real_words(x, gain, bias, mask=None, eps=1e-5):
 @exercise.alternative
 def weighing_every_word(x, gain, bias, mask=None, eps=1e-5):
     real = real_words(x, mask).unsqueeze(-1).to(x.dtype)
-    number = real.sum()
+    number = real.sum().clamp(min=1)
     mean = torch.sum(x * real, dim=(0, 1)) / number
     variance = torch.sum(real * (x - mean) ** 2, dim=(0, 1)) / number
     return gain * ((x - mean) / (variance + eps).sqrt()) + bias

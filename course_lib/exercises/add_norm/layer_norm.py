@@ -24,6 +24,7 @@ exercise = Exercise(
     clauses={
         "the token's own d entries": "over_the_words",
         "each sum divided by d": "divided_by_one_less",
+        "entries may lie far from zero": "tokens far from zero",
     },
     forbidden=NORMS,
 )
@@ -71,6 +72,14 @@ def equal_entries(answer, draw: Draw):
     x[:2] = torch.tensor([[3.0], [-8.0]])
     moved = (answer(x, gain, bias) - bias).abs().amax(-1) > 1e-2
     return moved.tolist() == [False, False, True]
+
+
+@exercise.requires("tokens far from zero are normalised as they are near it")
+def far_from_zero(answer, draw: Draw):
+    # multiples of 1/16, which a float32 holds that far away as well
+    x, (_, gain, bias) = draw.integers(-48, 49, 4, 6) / 16, words(draw, 4, 6)
+    near, far = answer(x, gain, bias), answer(x + 8192, gain, bias)
+    return (near - bias).abs().max() > 0.1 and torch.allclose(far, near, atol=2e-2)
 
 
 def normed(x, gain, bias, eps, over=-1, correction=0):
@@ -294,8 +303,11 @@ def with_torch_statistics(x, gain, bias, eps=1e-5):
     return (x - mean) * torch.rsqrt(variance + eps) * gain + bias
 
 
-@exercise.alternative
+@exercise.mistake
 def mean_of_squares_less_square_of_mean(x, gain, bias, eps=1e-5):
+    """The variance is the mean of the squares less the square of the mean. Far from zero these are
+    two large numbers that differ in their last digits, which a float does not hold. What is small
+    if you take the mean off first?"""
     mean = x.sum(dim=-1, keepdim=True) / x.shape[-1]
     variance = (x * x).sum(dim=-1, keepdim=True) / x.shape[-1] - mean**2
     return gain * ((x - mean) / (variance + eps) ** 0.5) + bias

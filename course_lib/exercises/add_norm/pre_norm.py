@@ -103,6 +103,14 @@ def result_normalised_too(self, x, *args):
 
 
 @exercise.mistake
+def norm_on_both_sides(self, x, *args):
+    """What the layer found was normalised as well, before it was added: a norm on both sides, which
+    is a block of its own. How many norms does the formula have?"""
+    read = self.norm_layer(x, self.gain, self.bias)
+    return x + self.norm_layer(self.sublayer(read, *args), self.gain, self.bias)
+
+
+@exercise.mistake
 def no_norm(self, x, *args):
     """The norm is missing: the layer read x as it is, however large its tokens have grown by
     then."""

@@ -1,5 +1,7 @@
 """Writing one of a list of answers: the model chooses, and only among what can still be right."""
 
+import torch
+
 from course_lib.answers.answer import Probe
 from course_lib.assistant import constrained
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
@@ -41,7 +43,7 @@ def texts(draw: Draw, vocab: int, count: int, longest: int) -> list[list[int]]:
 
 
 def asked(draw: Draw, vocab: int, count: int, longest: int, prompt: int = 3):
-    probe = Probe("text_scores", (vocab, draw.number(2, 10_000)))
+    probe = Probe("signed_text_scores", (vocab, draw.number(2, 10_000)))
     words = draw.integers(1, vocab, prompt).tolist()
     return probe, words, texts(draw, vocab, count, longest)
 
@@ -130,6 +132,18 @@ def any_place(score, prompt, allowed):
 
 
 @exercise.mistake
+def zero_for_the_forbidden(score, prompt, allowed):
+    """The scores of tokens that may not come were made 0, and a token that may come loses to them
+    if its own score is negative. Which score is below all others?"""
+
+    def choose(scores, written):
+        tokens = torch.tensor(sorted(possible(allowed, written)), dtype=torch.long)
+        return torch.zeros_like(scores).index_copy(0, tokens, scores[tokens]).argmax()
+
+    return written_by(score, prompt, allowed, choose)
+
+
+@exercise.mistake
 def by_place(score, prompt, allowed):
     """At each place, the tokens of all answers were possible, also of those that began otherwise:
     the result may be a mixture. Which answers begin with what is written?"""
@@ -140,7 +154,7 @@ def by_place(score, prompt, allowed):
     return written_by(score, prompt, allowed, choose)
 
 
-@exercise.mistake
+@exercise.mistake(raises=ValueError)
 def after_the_last(score, prompt, allowed):
     """Answers were kept by the last token that is written alone, so a beginning of one may go on as
     another. All that is written has to agree."""
@@ -175,7 +189,7 @@ def prompt_unread(score, prompt, allowed):
     return written_by(score, prompt, allowed, choose)
 
 
-@exercise.mistake
+@exercise.mistake(raises=ValueError)
 def a_place_too_early(score, prompt, allowed):
     """Two rows of scores were asked for, and the first was taken: it is about the place before. The
     last row is about the next token."""

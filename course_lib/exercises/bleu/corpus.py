@@ -270,6 +270,17 @@ def orders_without_n_grams_left_out(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
+@exercise.mistake(raises=(ValueError, ZeroDivisionError))
+def logarithm_of_0(hypotheses, references, most=4):
+    """An order without a match, or without an n-gram, has no logarithm to add: `math.log(0)` is an
+    error. What is a geometric mean of which one number is 0?"""
+    total = 0.0
+    for n in range(1, most + 1):
+        counts = [matches(h, r, n) for h, r in zip(hypotheses, references, strict=True)]
+        total += math.log(sum(x for x, _ in counts) / sum(x for _, x in counts)) / most
+    return 100 * brevity(hypotheses, references) * math.exp(total)
+
+
 @exercise.mistake
 def smoothed(hypotheses, references, most=4):
     """One was added to each count, which is a way of smoothing. This BLEU has none: an order

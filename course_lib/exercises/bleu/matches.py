@@ -50,6 +50,7 @@ def cases(draw: Draw):
     yield "no word", ([], both, 1)
     yield "a reference of one word", (both, both[:1], 1)
     yield "a reference without words", (both, [], 2)
+    yield "capitals", (["The", "cat", "the", "Cat"], ["the", "cat", "sees", "the", "dog"], 1)
 
 
 @exercise.requires("a sentence matches itself in every n-gram")
@@ -68,6 +69,13 @@ def both_ways(answer, draw: Draw):
 
 def grams(words, n):
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+@exercise.mistake
+def capitals_ignored(hypothesis, reference, n):
+    """Capitals were made small: *The* and *the* are two words, as different as any."""
+    small, others = ([word.lower() for word in words] for words in (hypothesis, reference))
+    return matches(small, others, n)
 
 
 @exercise.mistake

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from course_lib.byte_pair import merge
-from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=merge,
@@ -20,6 +20,7 @@ exercise = Exercise(
     clauses={
         "from the left": "from_the_right",
         "do not overlap": "overlapping",
+        "`new` is none of the tokens": GIVEN,
     },
 )
 

@@ -140,6 +140,22 @@ def through_floats(shingles, a, b, prime):
     return (products % prime).amin(-1).long()
 
 
+@exercise.mistake
+def through_float64(shingles, a, b, prime):
+    """The values went through float64, which holds 53 bits of a number: the product of two numbers
+    below 2^31 has 62."""
+    products = a.unsqueeze(-1).double() * shingles.double() + b.unsqueeze(-1)
+    return (products % prime).amin(-1).long()
+
+
+@exercise.mistake
+def through_int32(shingles, a, b, prime):
+    """The values went through int32, which holds 31 bits of a number: the product of two numbers
+    below 2^31 has 62, and what does not fit is lost."""
+    products = a.unsqueeze(-1).int() * shingles.int() + b.unsqueeze(-1).int()
+    return (products % prime).amin(-1).long()
+
+
 @exercise.mistake(raises=RuntimeError)
 def axis_forgotten(shingles, a, b, prime):
     """`a` and `shingles` were multiplied as they are, number by number. Each hash must meet each

@@ -236,6 +236,16 @@ class NoModule(DecoderBlock):
         self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
 
 
+@exercise.mistake(raises=Misfit)
+class NotWrapped(DecoderBlock):
+    """The second attention is not inside `AsCrossAttention`, so its parts have other names than
+    those by which weights are copied. Who makes keys and values of one memory?"""
+
+    def __init__(self, d_model, heads, d_ff, norm="post", **parts):
+        super().__init__(d_model, heads, d_ff, norm, **parts)
+        self.cross_attention.sublayer = self.cross_attention.sublayer.attention
+
+
 @exercise.mistake(raises=TypeError)
 class TwiceSelfAttention(DecoderBlock):
     """The second attention was made by `AsSelfAttention`, which has no place for a memory. Which

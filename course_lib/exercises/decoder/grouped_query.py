@@ -26,6 +26,7 @@ exercise = Exercise(
     clauses={
         "times fewer numbers": GIVEN,
         "is broadcast to the scores": "mask_of_the_first_head",
+        "a query that may look nowhere gets zeros": "nan_where_nothing_is_seen",
     },
     forbidden=(*FUSED_ATTENTION, "course_lib.real_models.GroupedQueryAttention"),
 )
@@ -196,6 +197,7 @@ def heads_on_axis_1(q, k, v, mask=None):
 
 
 stock.unscaled(exercise)
+stock.scaled_by_values(exercise)
 stock.ignored(exercise)
 stock.mask_inverted(exercise)
 stock.nowhere_is_nan(exercise)

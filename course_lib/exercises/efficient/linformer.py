@@ -126,6 +126,7 @@ def the_other_projection(q, k, v, e, f):
 
 
 stock.unscaled(exercise)
+stock.scaled_by_values(exercise)
 
 
 @exercise.mistake

@@ -83,15 +83,20 @@ def any_order(answer, draw: Draw):
 @exercise.requires("scores far below zero give right results, whichever tile comes first")
 def far_below(answer, draw: Draw):
     q, k, v = 1 + draw.normal(4, 2).abs(), -1000 - draw.normal(4, 2).abs(), draw.normal(4, 3)
-    scores, places = q @ k.mT / 2**0.5, torch.arange(4)
+    places = torch.arange(4)
     far = (places.unsqueeze(-1) - places).abs() > 1
-    return all(
-        torch.allclose(answer(q, k, v, plan), torch.softmax(seen, -1) @ v, atol=1e-3)
+    # so far that 1e9 is not: what is hidden must be below them as well
+    for lowered, dtype in ((0, torch.float32), (1e10, torch.float64)):
+        inputs = q.to(dtype), k.to(dtype) - lowered, v.to(dtype)
+        scores = inputs[0] @ inputs[1].mT / 2**0.5
         for plan, seen in (
             (whole(4, 2), scores),
             (band(4, 1, 2), scores.masked_fill(far, -torch.inf)),
-        )
-    )
+        ):
+            right = torch.softmax(seen, -1) @ inputs[2]
+            if not torch.allclose(answer(*inputs, plan), right, atol=1e-3):
+                return False
+    return True
 
 
 def loop(q, k, v, plan, **change):

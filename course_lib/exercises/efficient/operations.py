@@ -36,6 +36,8 @@ def cases(draw: Draw):
     yield "a recurrent network, one word", ("rnn", 1, d)
     yield "attention, a book", ("attention", draw.number(10**5, 10**6), 512)
     yield "a recurrent network, a book", ("rnn", draw.number(10**5, 10**6), 512)
+    yield "attention, sizes beyond all models", ("attention", 10**9 + 9, 1023)
+    yield "a recurrent network, sizes beyond all models", ("rnn", 1023, 10**9 + 7)
 
 
 @exercise.requires("a text ten times as long costs attention a hundred times, a network ten times")
@@ -62,6 +64,13 @@ def where_they_meet(answer, draw: Draw):
     texts = ([answer(kind, n, d) for kind in ("attention", "rnn")] for n in (d - 1, d, d + 1))
     short, even, long = texts
     return even[0] == even[1] and short[0] < short[1] and long[0] > long[1]
+
+
+@exercise.mistake
+def in_floats(kind, n, d):
+    """The count went through floats, which hold 53 bits of a number: the last digits of a large one
+    are lost. Whole numbers times whole numbers are exact."""
+    return 2.0 * n**2 * d if kind == "attention" else 2.0 * n * d**2
 
 
 @exercise.mistake

@@ -270,6 +270,7 @@ def divided_in_each_tile(q, k, v, block):
 
 
 stock.unscaled(exercise)
+stock.scaled_by_values(exercise)
 
 
 @exercise.mistake

@@ -206,6 +206,16 @@ class NoModule(EncoderBlock):
         self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
 
 
+@exercise.mistake(raises=Misfit)
+class NotWrapped(EncoderBlock):
+    """The attention is not inside `AsSelfAttention`, so its parts have other names than those by
+    which weights are copied. Who makes query, key and value of the same x?"""
+
+    def __init__(self, d_model, heads, d_ff, norm="post", **parts):
+        super().__init__(d_model, heads, d_ff, norm, **parts)
+        self.attention.sublayer = self.attention.sublayer.attention
+
+
 @exercise.mistake
 def one_norm(self, x, mask=None):
     """One norm serves both layers: the gain and the bias of the first are those of the second. How

@@ -120,6 +120,32 @@ def itself_as_copy(weights, tokens):
 
 
 @exercise.mistake
+def latest_copy_alone(weights, tokens):
+    """Only what followed the latest earlier copy counted. A token that has occurred several times
+    has several targets: what is done with their weights?"""
+    followed, copies = _marked(tokens)
+    later = followed.flip(-1).cumsum(-1).flip(-1) > 1
+    return _mean(weights, followed & ~later, copies.any(-1))
+
+
+@exercise.mistake
+def mean_over_the_targets(weights, tokens):
+    """The weights on a query's targets were averaged. All of them are what an induction head is to
+    find: how much weight does a query give them together?"""
+    followed, copies = _marked(tokens)
+    shares = followed / followed.sum(-1, keepdim=True).clamp(min=1)
+    return _mean(weights, shares, copies.any(-1))
+
+
+@exercise.mistake
+def divided_by_the_targets(weights, tokens):
+    """The sum was divided by the number of all targets. A query may have several, and counts once:
+    over what is the average?"""
+    followed, _ = _marked(tokens)
+    return (weights * followed).sum((-2, -1)) / followed.sum().clamp(min=1)
+
+
+@exercise.mistake
 def of_all_heads(weights, tokens):
     """One number came for all heads together. Each head of each layer is to have a score of its
     own: over which axis is the average?"""

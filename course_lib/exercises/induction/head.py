@@ -277,8 +277,8 @@ def enough_for_short_texts(vocab):
 
 @exercise.mistake
 def too_soft(vocab):
-    """The right keys have the highest scores, and share their weight with the others: a score of 1
-    is not far above 0. How do you make the softmax sharper?"""
+    """The right keys have the highest scores, and share their weight with the others: the scores
+    are too near to each other. How do you make the softmax sharper?"""
     return selected(vocab, TOKEN, BEFORE, scale=1.0)
 
 

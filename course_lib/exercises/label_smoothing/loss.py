@@ -49,6 +49,8 @@ def cases(draw: Draw):
     yield "no target is ignored", (draw.normal(4, 4), draw.integers(0, 4, 4), share, 9)
     yield "one place, without a batch", (draw.normal(5), torch.tensor(3), share)
     yield "two batch dimensions", (draw.normal(2, 3, 4, 5), draw.integers(0, 5, 2, 3, 4), 0.2, 1)
+    token_0 = torch.tensor([0, 1, 2, 0])
+    yield "token 1 is ignored, token 0 is not", (draw.normal(4, 5), token_0, share, 1)
 
 
 @exercise.requires("without smoothing, this is the cross-entropy of the targets")

@@ -173,6 +173,13 @@ def last_target_alone(tokens, length, stride):
 
 
 @exercise.mistake
+def list_of_pairs(tokens, length, stride):
+    """There is a pair of inputs and targets for each window. All inputs are asked for as one
+    tensor, and all targets as another: how are rows put together?"""
+    return list(zip(*examples(tokens, length, stride), strict=True))
+
+
+@exercise.mistake
 def next_window_cut_off(tokens, length, stride):
     """The targets are the next window, `length` places further on, and repeat the last token at the
     end of the text. Each token predicts the one after it: how far away is its target?"""

@@ -1,5 +1,6 @@
 """A frozen linear layer with a trained change of low rank beside it."""
 
+import copy
 import math
 
 import torch
@@ -12,6 +13,8 @@ from course_lib.checking.exercise import Draw, Exercise
 # a layer so large that its initial parameters show how they were drawn
 D_IN, D_OUT, RANK = 64, 48, 100
 LARGE = (Probe("linear", (D_IN, D_OUT)), RANK, 8.0)
+# whose own numbers are drawn before: what is drawn after them is something else
+OTHER = (Probe("linear", (D_IN, D_OUT + 1)), RANK, 8.0)
 
 
 def how_large(w: Tensor) -> float:
@@ -51,7 +54,7 @@ exercise = Exercise(
     ),
     clauses={
         "its weight and bias get no gradients": "bias_still_trained",
-        "The given layer is kept as `linear`": "NamesExchanged",
+        "The given layer is kept as `linear`": "the given layer itself",
         "is drawn as `nn.Linear` draws its weight": "drawn_with_variance_one",
         "of shape (rank, d_in)": "ShapesTurned",
         "begins with zeros": "both_random",
@@ -84,12 +87,19 @@ def begins_as_given(answer, draw: Draw):
     return b.shape == (D_OUT, RANK) and not b.any()
 
 
-@exercise.requires("a is drawn as `nn.Linear` draws its weight")
+@exercise.requires("the given layer itself is kept, and no copy of it")
+def kept(answer, draw: Draw):
+    build = (Probe("linear_that_has_no_copy", (5, 3)), 2, 4.0)
+    found = answer(build=build, initial="linear.weight")
+    return torch.equal(found, torch.arange(15.0).view(3, 5))
+
+
+@exercise.requires("a is drawn as `nn.Linear` draws its weight, for each layer anew")
 def drawn_as_linear(answer, draw: Draw):
-    a = answer(build=LARGE, initial="a")
+    a, other = (answer(build=build, initial="a") for build in (LARGE, OTHER))
     # the standard error of the size is 0.006
     near = abs(how_large(a) - 1) < 0.05 and abs(float(a.mean())) * D_IN**0.5 < 0.05
-    return a.shape == (RANK, D_IN) and near
+    return a.shape == (RANK, D_IN) and near and not torch.equal(a, other)
 
 
 @exercise.requires("what the layer adds to the frozen one grows in proportion to alpha")
@@ -215,6 +225,21 @@ def both_zero(self, rank, d_in):
     """Both matrices are zero at first: the gradient of each has the other one as a factor, so both
     are zero forever and nothing is ever learned. Which of the two is to be random?"""
     return torch.zeros(rank, d_in)
+
+
+@exercise.mistake(step="frozen")
+def copied(self, linear):
+    """A copy of the given layer was kept, and the given one still gets gradients: there are two of
+    them now. Which object should be frozen?"""
+    return copy.deepcopy(linear).requires_grad_(False)
+
+
+@exercise.mistake(step="drawn")
+def from_one_seed(self, rank, d_in):
+    """`a` was drawn from a seed of its own, so every layer begins with the same numbers. Whose
+    random numbers does `nn.Linear` draw?"""
+    generator = torch.Generator().manual_seed(0)
+    return (2 * torch.rand(rank, d_in, generator=generator) - 1) / d_in**0.5
 
 
 @exercise.mistake

@@ -22,6 +22,7 @@ exercise = Exercise(
     clauses={
         "the softmax over the k chosen ones": "softmax_over_all",
         "The scores are x w": "scores_as_weights",
+        "However far one score is above the others": "chosen_by_probability",
     },
 )
 

@@ -46,6 +46,8 @@ def behaviour(matrices):
     if w_q.shape != w_k.shape or not w_q.numel() or w_q.shape[1] % 2:
         return [0, "shapes of which no layer can be made"]
     names = (len(w_q) - 1) // 3
+    if len(w_v) == len(w_q) and w_v.shape[1] != 2:
+        return [names, "values of another size than 1 in each head"]
     if len(w_q) != 3 * names + 1 or w_v.shape != (len(w_q), 2) or w_o.shape != (2, 2):
         return [0, "shapes that do not fit the tokens"]
     own, wanted, numbers = sentence(names)
@@ -127,7 +129,7 @@ exercise = Exercise(
         "to within 0.002": "too_soft",
         "up to 300": "hundreds of names",
         "d_k is free": GIVEN,
-        "d_v is 1": GIVEN,
+        "d_v is 1": "two_columns_in_each_head",
     },
     tolerance=1e-3,
     canonical=behaviour,
@@ -221,6 +223,14 @@ def too_soft(names):
 def roles_exchanged(names):
     """Queries and keys have changed places: each token finds those that want *it*."""
     return selected(names, (0, 0), (1, 2))
+
+
+@exercise.mistake
+def two_columns_in_each_head(names):
+    """w_v has another number of columns than 2. Each head fetches one number of a token: how many
+    columns do two heads have?"""
+    w_q, w_k, w_v, _ = selected(names, (1, 2), (0, 0))
+    return w_q, w_k, w_v.repeat_interleave(2, 1), torch.eye(2).repeat_interleave(2, 0) / 2
 
 
 @exercise.mistake

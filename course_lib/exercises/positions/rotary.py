@@ -23,7 +23,7 @@ exercise = Exercise(
     clauses={
         "Norms do not change": "turning changes no length",
         "dot products depend on i - j alone": "scores depend on the distance alone",
-        "computed in float32 at least": "scores depend on the distance alone; bfloat16",
+        "computed in float32 at least": "bfloat16 stays",
     },
     # a negative axis that is also the last one; whole numbers that turn to floats at the speeds
     equivalent=(
@@ -59,23 +59,22 @@ def lengths_stay(answer, draw: Draw):
     )
 
 
-@exercise.requires(
-    "scores depend on the distance alone; bfloat16 stays, with exact angles", points=2
-)
+@exercise.requires("scores depend on the distance alone")
 def distance_alone(answer, draw: Draw):
     q, k, places = draw.normal(4, 6), draw.normal(4, 6), torch.arange(4)
     near = answer(q, places) @ answer(k, places).mT
     far = answer(q, places + 20) @ answer(k, places + 20).mT
     apart = answer(q, places + 20) @ answer(k, places).mT
+    return torch.allclose(far, near, atol=1e-3) and not torch.allclose(apart, near, atol=1e-2)
+
+
+@exercise.requires("bfloat16 stays bfloat16, with exact angles")
+def bfloat16_stays(answer, draw: Draw):
     # bfloat16 cannot tell the angle of 4001 from that of 4000
-    turned = answer(q.bfloat16(), places + 4000)
-    coarse = turned.float() - answer(q, places + 4000)
-    return (
-        torch.allclose(far, near, atol=1e-3)
-        and not torch.allclose(apart, near, atol=1e-2)
-        and turned.dtype == torch.bfloat16
-        and coarse.abs().max() < 0.1
-    )
+    x, places = draw.normal(4, 6), torch.arange(4000, 4004)
+    turned, exact = answer(x.bfloat16(), places), answer(x, places)
+    near = (turned.float() - exact).abs().max() < 0.1
+    return turned.dtype == torch.bfloat16 and near and not torch.allclose(exact, x, atol=0.5)
 
 
 @exercise.requires("turning by one position, then by another, is turning by their sum")
@@ -130,7 +129,7 @@ def turned_the_other_way(x, positions, base=10000.0):
     return turned(x, -angles(x, positions, base))
 
 
-@exercise.mistake
+@exercise.mistake(raises=IndexError)
 def added(x, positions, base=10000.0):
     """The positions were added, not turned by: sinusoids change the length of a word, and mix with
     what it means."""

@@ -150,6 +150,15 @@ def exponent_doubled(n, d_model):
 
 
 @exercise.mistake
+def last_wave_of_the_base(n, d_model):
+    """The exponents are c / (d_model / 2 - 1), as in the authors' own library: the last wave is
+    exactly 10000 times as slow as the first. In the paper's formula it is not quite: by what is 2c
+    divided?"""
+    half = d_model // 2
+    return table(torch.arange(n), 10000.0 ** (-torch.arange(half) / max(half - 1, 1)))
+
+
+@exercise.mistake
 def multiplied_by_the_power(n, d_model):
     """The waves become faster from pair to pair, by thousands. Does the formula divide the position
     by the power of 10000, or multiply it?"""

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from course_lib.answers.answer import SideEffect
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.pretraining import mask_tokens
 
@@ -56,6 +57,7 @@ exercise = Exercise(
         "a random id below `vocab`": "ids_of_the_text",
         "-100 elsewhere": "all_targets",
         "The same seed makes the same choice": "own_seed",
+        "torch's own random state stays": "seeds_everybody",
     },
 )
 
@@ -280,6 +282,14 @@ def own_seed(tokens, share, mask, vocab, special, seed):
     """The seed changes nothing: the choice is another one at each call, or the same for every seed.
     Where is the generator made, and is it used?"""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, 0))
+
+
+@exercise.mistake(raises=SideEffect)
+def seeds_everybody(tokens, share, mask, vocab, special, seed):
+    """`torch.manual_seed` seeds the numbers of everybody: what is drawn after this call is the same
+    each time. Draw from a generator of your own, `torch.Generator().manual_seed(seed)`."""
+    torch.manual_seed(seed)
+    return mask_tokens(tokens, share, mask, vocab, special, seed)
 
 
 @exercise.mistake

@@ -2,23 +2,24 @@
 
 import torch
 
-from course_lib.checking.exercise import GIVEN, Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.reward import group_advantage
 
 exercise = Exercise(
     reference=group_advantage,
     lesson="18",
     title="Better than the rest of the group",
+    # the reference has no gradient itself
+    equivalent=("detached",),
     minutes=6,
     difficulty=1,
-    clauses={"it has no gradient": GIVEN},
+    clauses={"it has no gradient": "learned_through"},
     hints=(
         "A reward says nothing alone. What is the mean of one group, and along which axis are its "
         "answers? Which shape must it have, so that you can take it from every reward?",
         "Where all rewards are equal, the standard deviation is 0. What is added to it, and what "
         "is 0 divided by that?",
     ),
-    no_gradient="rewards are given, and the stub has cut them off",
 )
 
 
@@ -132,6 +133,14 @@ def median(rewards, eps=1e-4):
 
 
 @exercise.mistake
+def learned_through(rewards, eps=1e-4):
+    """A gradient flows back through the advantages into the rewards. They are numbers to learn by:
+    what cuts a tensor off from where it came?"""
+    centred, spread = deviations(rewards)
+    return centred / (spread + eps)
+
+
+@exercise.mistake
 def softmax(rewards, eps=1e-4):
     """Each answer has a share of the whole, which is never below 0: no answer would become less
     likely. How far is a reward from the mean of its group?"""
@@ -140,6 +149,7 @@ def softmax(rewards, eps=1e-4):
 
 @exercise.alternative
 def by_hand(rewards, eps=1e-4):
+    rewards = rewards.detach()
     count = rewards.shape[-1]
     centred = rewards - rewards.sum(-1, keepdim=True) / count
     spread = ((centred**2).sum(-1, keepdim=True) / (count - 1)).sqrt()

@@ -58,6 +58,7 @@ def cases(draw: Draw):
     yield "one token each", answers(draw, 6, 1)
     yield "far from the old ones", answers(draw, 3, 7, moved=1.5)
     yield "a wider clip", (*answers(draw, 4, 6, moved=1.0), 0.6)
+    yield "a narrower clip", (*answers(draw, 4, 6), 0.05)
 
 
 @exercise.requires("what stands outside of the mask changes nothing")
@@ -109,6 +110,15 @@ def always_clipped(new, old, advantages, mask, clip=0.2):
     """The clipped product alone was taken. Where the model has moved the wrong way, beyond the
     clip, it has no gradient then, and nothing brings it back."""
     return -products(new, old, advantages, clip)[1][mask].mean()
+
+
+@exercise.mistake
+def upper_side_alone(new, old, advantages, mask, clip=0.2):
+    """The ratio is held below 1 + clip, and not above 1 - clip. On which side does a bad answer
+    gain by going further?"""
+    ratio, advantage = torch.exp(new - old), advantages.unsqueeze(-1)
+    gain = torch.minimum(ratio * advantage, ratio.clamp(max=1 + clip) * advantage)
+    return -gain[mask].mean()
 
 
 @exercise.mistake
@@ -188,7 +198,7 @@ def whole_answers(new, old, advantages, mask, clip=0.2):
     return policy_loss(moved, torch.zeros_like(moved), advantages, mask, clip)
 
 
-@exercise.mistake(raises=RuntimeError)
+@exercise.mistake(raises=(RuntimeError, IndexError))
 def along_the_tokens(new, old, advantages, mask, clip=0.2):
     """An advantage was given to each column. There is one for each answer, and an answer is a row:
     which axis does `advantages` lack?"""

@@ -88,6 +88,16 @@ def the_last_is_missing(logits, p):
 
 
 @exercise.mistake
+def the_last_is_missing_past_p(logits, p):
+    """The token that takes the sum past p was hidden, so those that stay have less than p. Compare
+    p with the sum *before* each token."""
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    hidden = ordered.softmax(-1).cumsum(-1) > p
+    hidden[..., 0] = False
+    return logits.masked_fill(torch.zeros_like(hidden).scatter(-1, order, hidden), -torch.inf)
+
+
+@exercise.mistake
 def nothing_left(logits, p):
     """Where the likeliest token alone has more than p, nothing is left to draw from. What is the
     sum of all tokens before the first?"""
@@ -115,6 +125,13 @@ def threshold(logits, p):
         return share >= share.amax(-1, keepdim=True).clamp(max=p)
 
     return hide(logits, p, likely)
+
+
+@exercise.mistake
+def threshold_alone(logits, p):
+    """Tokens with a probability of at least p stayed. It is the *sum* that is to reach p: with
+    twenty likely tokens none of them has that much alone."""
+    return logits.masked_fill(torch.softmax(logits, -1) < p, -torch.inf)
 
 
 @exercise.mistake

@@ -30,7 +30,8 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     d_model, warm_up = draw.number(8, 1024), draw.number(20, 5000)
-    yield "the first step", (1, d_model, warm_up)
+    # a rate that is large beside the tolerance
+    yield "the first step", (1, d_model, draw.number(2, 9))
     yield "on the way up", (draw.number(2, warm_up), d_model, warm_up)
     yield "the last step of the warm-up", (warm_up, d_model, warm_up)
     yield "the step after it", (warm_up + 1, d_model, warm_up)
@@ -55,7 +56,10 @@ def line_and_root(answer, draw: Draw):
     step, late = draw.number(1, 10), warm_up * draw.number(1, 9)
     up = [answer(n * step, d_model, warm_up) for n in (1, 2)]
     down = [answer(n * late, d_model, warm_up) for n in (1, 4)]
-    return math.isclose(up[1], 2 * up[0]) and math.isclose(down[1], down[0] / 2) and up[0] > 0
+    # rates of a millionth and less
+    low = [answer(n, d_model, 4000) for n in (1, 2)]
+    rises = all(math.isclose(b, 2 * a) and a > 0 for a, b in (up, low))
+    return rises and math.isclose(down[1], down[0] / 2)
 
 
 @exercise.requires("a model four times as wide gets half the rate")

@@ -52,6 +52,8 @@ def behaviour(matrices):
         return [0, "matrices that meet x from the left"]
     if not w_q.dim() == w_k.dim() == w_v.dim() == 2 or w_q.shape != w_k.shape or not w_q.numel():
         return [0, "shapes of which no layer can be made"]
+    if len(w_v) == len(w_q) and w_v.shape[1] != 1:
+        return [len(w_q) // 2, "values of another size than 1"]
     if len(w_q) < 3 or len(w_q) % 2 == 0 or w_v.shape != (len(w_q), 1):
         return [0, "shapes that do not fit the tokens"]
     own, wanted, numbers = sentence(len(w_q) // 2)
@@ -202,6 +204,14 @@ def value_as_a_vector(names):
     token on an axis of its own. Which shape has w_v?"""
     w_q, w_k, w_v = selected(names, 1, 0, -1)
     return w_q, w_k, w_v[:, 0]
+
+
+@exercise.mistake
+def two_columns_of_values(names):
+    """w_v has another number of columns than 1. One number is asked for at each token: how many
+    columns does that make?"""
+    w_q, w_k, w_v = selected(names, 1, 0, -1)
+    return w_q, w_k, w_v.repeat(1, 2)
 
 
 @exercise.mistake

@@ -111,13 +111,6 @@ def scaled_by_keys(q, k, v, mask=None):
 
 
 @exercise.mistake
-def scaled_by_values(q, k, v, mask=None):
-    """The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score:
-    which size do its two vectors have?"""
-    return attend(q, k, v, mask, scale=v.shape[-1] ** 0.5)
-
-
-@exercise.mistake
 def scaled_after(q, k, v, mask=None):
     """The division by sqrt(d_k) came after the softmax, so each row of weights sums to less than
     one. What was it meant to keep small?"""
@@ -192,6 +185,7 @@ def fourth_root_once(q, k, v, mask=None):
 
 
 stock.unscaled(exercise)
+stock.scaled_by_values(exercise)
 stock.mask_inverted(exercise)
 stock.ignored(exercise)
 stock.mask_as_condition(exercise)

@@ -73,6 +73,13 @@ def rows_apart(answer, draw: Draw):
     return together.numel() > 0
 
 
+@exercise.requires("where no token may be written, none is")
+def none_at_all(answer, draw: Draw):
+    none = answer(*writer(draw, 3), START, STOP, 0)
+    some = answer(*writer(draw, 3), START, STOP, 2)
+    return none.shape == (3, 0) and len(some) == 3 and some.numel() > 0
+
+
 def decode(step, state, start, stop, most, keep_start=False, carry=True, freeze=True, first=None):
     tokens = torch.full((len(state),), start if first is None else first)
     stopped = torch.zeros(len(state), dtype=torch.bool)
@@ -85,7 +92,11 @@ def decode(step, state, start, stop, most, keep_start=False, carry=True, freeze=
             tokens = tokens.masked_fill(stopped, stop)
         stopped = stopped | (tokens == stop)
         written.append(tokens)
-    return torch.stack(written, dim=1)
+    return stacked(written, state)
+
+
+def stacked(written, state):
+    return torch.stack(written, dim=1) if written else torch.zeros(len(state), 0, dtype=torch.long)
 
 
 @exercise.mistake
@@ -93,6 +104,28 @@ def start_kept(step, state, start, stop, most):
     """The start token is in the result. It opens what the decoder reads, and is no part of what it
     writes."""
     return decode(step, state, start, stop, most, keep_start=True)
+
+
+@exercise.mistake
+def start_kept_beside_the_rest(step, state, start, stop, most):
+    """The start token is in the result. It opens what the decoder reads, and is no part of what it
+    writes."""
+    opened = torch.full((len(state), 1), start)
+    return torch.cat([opened, decode_greedy(step, state, start, stop, most)], dim=1)
+
+
+@exercise.mistake
+def all_at_once(step, state, start, stop, most):
+    """Rows that have stopped write on, and writing ends only when all rows stop in the same step. A
+    row that stopped earlier is finished as well: how do you remember it?"""
+    tokens, written = torch.full((len(state),), start), [torch.zeros(len(state), 0).long()]
+    for _ in range(most):
+        logits, state = step(tokens, state)
+        tokens = logits.argmax(-1)
+        written.append(tokens.unsqueeze(-1))
+        if (tokens == stop).all():
+            break
+    return torch.cat(written, dim=1)
 
 
 @exercise.mistake
@@ -124,7 +157,7 @@ def ends_with_the_first(step, state, start, stop, most):
     while len(written) <= most and not any((tokens == stop).any() for tokens in written[1:]):
         logits, state = step(written[-1], state)
         written.append(logits.argmax(-1))
-    return torch.stack(written[1:], dim=1)
+    return stacked(written[1:], state)
 
 
 @exercise.mistake
@@ -145,7 +178,7 @@ def always_start(step, state, start, stop, most):
         likeliest = logits.argmax(-1).masked_fill(stopped, stop)
         stopped = stopped | (likeliest == stop)
         written.append(likeliest)
-    return torch.stack(written, dim=1)
+    return stacked(written, state)
 
 
 @exercise.mistake
@@ -168,7 +201,7 @@ def stop_left_out(step, state, start, stop, most):
     """The stop itself is missing. It is written once where a row ends, and repeated as long as
     another row goes on."""
     written = decode_greedy(step, state, start, stop, most)
-    return written[:, :-1] if (written[:, -1] == stop).all() else written
+    return written[:, :-1] if (written[:, -1:] == stop).all() else written
 
 
 @exercise.mistake

@@ -1,5 +1,7 @@
 """The first exercise: twice the input, and the input left alone."""
 
+import torch
+
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.start import double
 
@@ -26,6 +28,7 @@ def cases(draw: Draw):
     yield "a row", (draw.normal(3),)
     yield "a batch of rows", (draw.normal(2, 3, 4),)
     yield "a matrix", (draw.normal(4, 5),)
+    yield "a number without an axis", (draw.normal(),)
 
 
 @exercise.requires("doubling a sum doubles each part")
@@ -88,11 +91,18 @@ def numpy_array(x):
     return 2 * x.detach().numpy()
 
 
-@exercise.mistake
+@exercise.mistake(raises=IndexError)
 def times_the_size(x):
     """Each element was multiplied by the size of the first axis. Twice as much is the same factor
     for a tensor of any size: which?"""
     return x * x.shape[0]
+
+
+@exercise.mistake(raises=TypeError)
+def row_by_row(x):
+    """A loop over the rows needs rows, and a single number has no axis. Which operator doubles a
+    tensor of any shape at once?"""
+    return torch.stack([2 * row for row in x])
 
 
 @exercise.alternative

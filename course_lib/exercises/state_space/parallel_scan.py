@@ -97,6 +97,30 @@ def decays_not_joined(a, b):
 
 
 @exercise.mistake
+def a_updated_first(a, b):
+    """The decays were joined before what is added, which then met the new decays. Both are made of
+    the old ones: what must be computed before `a` is overwritten?"""
+    n, reach = b.shape[-2], 1
+    while reach < n:
+        a = a * F.pad(a[..., :-reach, :], (0, 0, reach, 0), value=1.0)
+        b = a * F.pad(b[..., :-reach, :], (0, 0, reach, 0)) + b
+        reach *= 2
+    return b
+
+
+@exercise.mistake
+def one_round_too_few(a, b):
+    """The last round is missing: the reach is 1, 2, 4, and so on as long as it is below n. How many
+    rounds do two tokens need?"""
+    n, reach = b.shape[-2], 1
+    while 2 * reach < n:
+        before_a = F.pad(a[..., :-reach, :], (0, 0, reach, 0), value=1.0)
+        before_b = F.pad(b[..., :-reach, :], (0, 0, reach, 0))
+        a, b, reach = a * before_a, a * before_b + b, 2 * reach
+    return b
+
+
+@exercise.mistake
 def wrong_order(a, b):
     """The two steps were joined in the wrong order: what the earlier one left is multiplied by the
     decay of the later one."""

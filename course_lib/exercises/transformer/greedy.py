@@ -163,6 +163,14 @@ def all_at_once(model, source, start, stop, most, source_mask=None):
 
 
 @exercise.mistake
+def last_stop_cut_off(model, source, start, stop, most, source_mask=None):
+    """The last step is missing: writing ended before the stop was appended. The stop is a token of
+    the result, too."""
+    written = greedy(model, source, start, stop, most, source_mask)
+    return written[:, :-1] if (written == stop).any(-1).all() else written
+
+
+@exercise.mistake
 def never_stops(model, source, start, stop, most, source_mask=None):
     """It always writes `most` tokens. When every row has a stop, nothing is left to be said."""
 

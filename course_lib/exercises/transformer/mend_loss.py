@@ -48,6 +48,9 @@ def cases(draw: Draw):
     yield "another start", drawn(draw, 2, 4, start=12)
     yield "two batch dimensions", drawn(draw, 3, 2, 4)
     yield "as many targets as tokens", drawn(draw, 4, 4)
+    model, source, target, start = drawn(draw, 2, 4)
+    target[0, 1], target[1, 2], target[1, 3] = 0, 0, START
+    yield "a target that holds token 0 and the start", (model, source, target, start)
 
 
 @exercise.requires("the loss of a batch is the mean of the losses of its rows")
@@ -127,6 +130,29 @@ def against_what_was_read(model, source, target, start):
     """The logits are compared with the tokens that were read, not with those that come next."""
     read = shift_right(target, start)
     return loss_of(model(source, read), read)
+
+
+@exercise.mistake
+def token_0_left_out(model, source, target, start):
+    """Token 0 was left out of the mean. Nothing here is padding: what does `ignore_index` leave
+    out?"""
+    logits = model(source, shift_right(target, start))
+    return F.cross_entropy(logits.flatten(0, -2), target.flatten(), ignore_index=0)
+
+
+@exercise.mistake
+def start_left_out(model, source, target, start):
+    """Targets that are the start were left out of the mean. A target may hold it like any other
+    token: what does `ignore_index` leave out?"""
+    logits = model(source, shift_right(target, start))
+    return F.cross_entropy(logits.flatten(0, -2), target.flatten(), ignore_index=start)
+
+
+@exercise.mistake
+def labels_shifted(model, source, target, start):
+    """The target is read whole, and the labels were shifted in place of what is read: its first
+    token is never predicted. Which token does the decoder read where it has none yet?"""
+    return loss_of(model(source, target)[..., :-1, :], target[..., 1:])
 
 
 @exercise.mistake

@@ -74,6 +74,8 @@ def cases(draw: Draw):
     yield "an empty memory", (text(draw, 4), [])
     yield "texts of one word", (["on"], [(["the", "door"], "A porta"), (["off"], "Desligar")])
     yield "a text without words", ([], [(["on"], "Ligar"), ([], "nada"), ([], "vazio")])
+    capitals = [(["turn", "on", "The", "light"], "Acender A luz")]
+    yield "capitals are other words", (["turn", "off", "the", "light"], capitals)
     yield "an empty translation", (words, [(changed(words, 2), ""), (list(words), "o mesmo")])
 
 
@@ -102,6 +104,13 @@ def first(source, memory, is_near, otherwise=""):
 
 def one_apart(known, source):
     return len(known) == len(source) and differences(known, source) <= 1
+
+
+@exercise.mistake
+def capitals_ignored(source, memory):
+    """Capitals were made small: *The* and *the* are two words, as different as any."""
+    small = [([word.lower() for word in known], told) for known, told in memory]
+    return fuzzy_match([word.lower() for word in source], small)
 
 
 @exercise.mistake
