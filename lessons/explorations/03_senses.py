@@ -161,7 +161,7 @@ one, both = torch.stack([*totals.values()]).T.tolist()
 assert one[0] > one[3] > 135 and one[2] < 100 and both[2] > both[0] > 26 and both[3] == 0
 
 # %% [markdown]
-# Each rival fails once. The window cannot see a clue that is farther away, and the average gives two words of one line the same vector. Attention is the only one that is good at both. But look how little it is ahead: with one sense in a line an average is nearly as good, and with two senses the window is slightly better. Attention's faults are the *bats*: with both in a line it has five of eight.
+# Each rival fails once. The window cannot see a clue that is farther away, and the average gives two words of one line the same vector. Of these four only attention is good at both; a window of four tokens on each side comes nearer to it than one of two (`word_senses.neighbours(..., near=4)`). But look how little it is ahead: with one sense in a line an average is nearly as good, and with two senses the window is slightly better. Attention's faults are the *bats*: with both in a line it has five of eight.
 
 # %% [markdown]
 # ## The lectures' example: a *bank*
