@@ -280,9 +280,18 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. The network with attention in lesson 01 had also learned from joined words, for twice the steps, and came much closer. Finding the right state is learned, too.
+# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. The network with attention in lesson 01 had also learned from joined words, for twice the steps:
+
+# %% tags=["hide-input"]
+joined = results.load("long_alignment")["figures"]
+read = torch.tensor(joined["weights"]), joined["sounds"], joined["word"]
+pictures.alignments(
+    "Trained on long words, too, it keeps its place to the end", {"lesson 01's": read}
+)
 
 # %% [markdown]
+# It never turns back, and it stops at the end. Finding the right state is learned, too.
+#
 # ## What it uses
 #
 # A weight says where the decoder looks. Does it say what the sound *depends* on? Cover a part of the input, and see what changes: this is **occlusion** (Zeiler & Fergus 2014). In place of letter $j$ write each of the $R$ other letters $r$, and see how far the probability of sound $i$ falls on average:
@@ -369,7 +378,7 @@ training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending
 # %% [markdown]
 # ## A real translator
 #
-# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. In *The black cat sleeps on the white chair*, look at *na*: it means *on the*, in the feminine form, and *cadeira*, the chair, is feminine.
+# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. In *The black cat sleeps on the white chair*, look at *na*: it means *on the*, in the feminine form, and *cadeira*, the chair, is feminine. Your `probability_drops` will replace each English token by 20 others, drawn at random.
 
 # %%
 needs("marian")
@@ -395,9 +404,6 @@ def probabilities(sources):
     logits = translator(read.expand(len(sources), -1), translator.read(sources))
     return logits.softmax(-1)[:, range(len(written)), written]
 
-
-# %% [markdown]
-# Your function needs no change: it replaces each English token by 20 others, drawn at random.
 
 # %% tags=["once"]
 source = translator.encode(english)
@@ -441,27 +447,32 @@ for noun in "sofa floor carpet roof car boat paper book".split():
     print(f"{noun:10}  {at_noun:8}  {form(torch.where(place[:, None], memory, other))}")
 
 # %% [markdown]
-# Not this time. The decoder gets the gender from the state of the noun itself. This head has no weight there, so another of the sixteen must read it. Which one? Print for each head its weight on *chair* in the row *na*. Then set its output in that row to zero, and count how many of the eighteen nouns still get the right form:
+# Not this time. The decoder gets the gender from the state of the noun itself. This head has no weight there, so another of the sixteen must read it. Which one? Print for each head its weight on *chair* in the row *na*. Then set its output in that row to zero, and count how many of the eighteen nouns still get the right form. Where fewer do, print all forms:
 
 # %% tags=["once", "hide-input", "nbval-check-output"]
 layers = [x.get_submodule("cross_attention.sublayer.attention") for x in translator.decoder]
 memories = [
     translator.read(translator.encode(english.replace("chair", x))[None]) for x in nouns.split()
 ]
-wanted = 9 * ["na"] + 9 * ["no"]
+wanted, wrong = 9 * ["na"] + 9 * ["no"], {}
 for block, layer in enumerate(layers, 1):
     with record_weights(layer) as recorded:
         form(memory)
     kept_right = []
     for head in range(layer.heads):
         with silenced(layer, head, at):
-            kept_right.append(sum(form(x) == right for x, right in zip(memories, wanted)))
+            got = [form(x) for x in memories]
+        kept_right.append(sum(x == right for x, right in zip(got, wanted)))
+        if kept_right[-1] < 18:
+            wrong[f"block {block}, head {head + 1} silent:"] = got
     looked = recorded[0][0, :, at, columns.index("chair")].tolist()
     print(f"block {block}: weight on chair", *(f"{weight:5.2f}" for weight in looked))
     print("         right, if silent ", *(f"{count:5}" for count in kept_right))
+for name, got in wrong.items():
+    print(name, *got)
 
 # %% [markdown]
-# The third head of the second block looks at *chair*. Without it nine of eighteen are right, no better than a coin: the gender is gone. Silence any other head, and all stay right. A picture of weights shows one head, and here the cause was in another.
+# The third head of the second block looks at *chair*. Without it all eighteen nouns get *na*, right for nine of them: the gender is gone. Silence any other head, and all stay right. A picture of weights shows one head, and here the cause was in another.
 #
 # ## What to remember
 #

@@ -31,7 +31,12 @@ pictures.wishes(sentence, found)
 # %% [markdown]
 # This is that need without language: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. With three tokens a row has 3 + 3 + 1 numbers. The layers that we train get eight tokens, so rows of 17.
 
+# %% tags=["hide-input"]
+pictures.course_map()
+
 # %% [markdown]
+# You build the two layers in colour. In the Transformer both have several heads (lesson 06).
+#
 # ## Attention is a table of shares
 #
 # The last step of attention is a weighted average (lesson 02), and for all tokens at once it is a matrix product. Row $i$ of the $n \times n$ matrix $A$ holds the shares that token $i$ takes of all tokens, itself included:
@@ -45,7 +50,7 @@ past = torch.ones(4, 4).bool().tril()
 print(softmax(torch.zeros(4, 4), past))
 
 # %% [markdown]
-# This lower triangle gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence is **bidirectional**: it may look both ways. One that writes is **causal**: it sees only what is already there.
+# This lower triangle gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence is **bidirectional**: it may look both ways. One that writes is **causal**: it sees only what is already there. The map's encoder is bidirectional, its decoder causal.
 #
 # Now take any scores. **For which tokens is the output the same, bidirectional and causal?**
 
@@ -126,15 +131,6 @@ for name, scores in {"version 1": sentence[0] @ sentence[0].T, "three roles": q 
 # $$e_{ij} = q_i \cdot k_j = (x_i W_Q)(x_j W_K)^T = x_i\, M\, x_j^T \qquad \underset{d_{model} \times d_{model}}{M} = W_Q W_K^T$$
 #
 # In version 1, $M$ is the identity. Now it is any matrix of rank at most $d_k$, symmetric or not. A large entry in row $a$, column $b$ says: *tokens with feature $a$ look for tokens with feature $b$.*
-
-# %% [markdown]
-# > **Where a lecture goes too far (D09 in docs/TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are version 1 on vectors of Shakespeare's words, random matrices, and all 270 heads of a trained causal model, SmolLM2.
-
-# %% tags=["hide-input"]
-pictures.itself(results.load("itself")["figures"])
-
-# %% [markdown]
-# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another token, often the first, an attention sink (lesson 13). Leave the first out, and a token prefers itself more often than by chance, but in most heads most prefer another.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -218,12 +214,16 @@ layer = SelfAttention(17, 8, 4)
 for n in (4, 4000):
     print(tuple(layer(torch.randn(n, 17)).shape))
 
+# %% [markdown]
+# > **Where a lecture goes too far (D09 in docs/TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are version 1 on vectors of Shakespeare's words, random matrices, and all 270 heads of a trained causal model, SmolLM2.
+
 # %% tags=["hide-input"]
-pictures.course_map()
+pictures.itself(results.load("itself")["figures"])
 
 # %% [markdown]
-# You have built the two parts in colour: bidirectional in the encoder, causal in the decoder. In the Transformer both have several heads (lesson 06).
-#
+# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another token, often the first, an attention sink (lesson 13). Leave the first out, and a token prefers itself more often than by chance, but in most heads most prefer another.
+
+# %% [markdown]
 # ## Set it by hand
 #
 # One such layer solves the pointer task without any training. Which part of a token must its query show, which part its key, which its value? And how large must the scores be, so that the right key wins by far?
@@ -266,7 +266,7 @@ guess = None  # "average", "shared", "three" and "version 1", the worst first
 with training.seeded(SEED):
     roles, shared = SelfAttention(17, 8, 4), SelfAttention(17, 8, 4)
 shared.w_k = shared.w_q
-arms = [(pointer_models.VersionOne(), 17), (shared, 4), (roles, 4)]
+arms = [(pointer_models.VersionOne(), 17), (shared, 4), (roles, 4)]  # 17, 4: d_v
 models = [pointer_models.train(*arm, SEED, seconds=30) for arm in arms]
 explained = [pointer_models.explained(model, 20_000) for model in models]
 shares = zip([0.125, *explained], ["average", "version 1", "shared", "three"])
@@ -279,7 +279,7 @@ for name, numbers in {"wanted": found[0], "your layer": answers[0]}.items():
     print(f"{name:10}", *(f"{number:6.2f}" for number in numbers.flatten().tolist()))
 
 # %% [markdown]
-# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. With larger initial weights and four times the steps it reached 0.28. Looking and being found are both in $M = W_Q W_K^T$:
+# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. With larger initial weights and four times the steps it reached 0.28; with the token itself beside its output, as a residual connection gives it (lesson 07), 0.44. Looking and being found are both in $M = W_Q W_K^T$:
 
 # %% tags=["training", "hide-input"]
 m, both = roles.w_q @ roles.w_k.T, shared.w_q @ shared.w_q.T
@@ -309,14 +309,20 @@ coincide = [both[a : a + 8, b : b + 8].diagonal().mean().item() for a in (0, 8) 
 claim = "the diagonals of the four blocks of names of the shared matrix are alike, 0.3 to 0.8"
 holds = all(0.3 < diagonal < 0.8 for diagonal in coincide)
 training.expect(claim, holds, [round(x, 2) for x in coincide], models[1])
+itself, wanted, wanting = looks = pointer_models.looks(shared, x)
+claim = (
+    "with one shared matrix a token looks most at itself, and alike at both that it is paired with"
+)
+holds = itself > 1.3 * wanted and abs(wanted - wanting) < 0.02
+training.expect(claim, holds, [round(x, 2) for x in looks], models[1])
 
 # %% [markdown]
-# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, and it can have neither without the diagonals that make a token find itself.
+# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, and it can have neither without the diagonals that make a token find itself. So the shared layer's tokens look most at themselves, and at those that want *them* as much as at the one that they want.
 
 # %% [markdown]
 # ## A real encoder: which *ring*?
 #
-# MiniLM is a trained encoder of six layers (lesson 09). *Ring* enters it as the same vector in every line, plus its position. Only the other tokens can tell the jewel from the bell, and only attention brings them in. Let it run on *your* attention:
+# MiniLM is a trained encoder of six layers (lesson 09). *Ring* enters it as the same vector in every line, plus its position. Only the other tokens can tell a jewel from a sound, and only attention brings them in. Let it run on *your* attention:
 
 # %%
 needs("minilm")
@@ -327,39 +333,33 @@ from course_lib.multi_head import MultiHeadAttention
 from course_lib.pretrained import minilm, word_senses
 
 # %% tags=["once"]
-kept = results.load("senses")["figures"]
 attention = partial(MultiHeadAttention, rule=scaled_dot_product_attention)
 encoder = minilm.load(attention=attention)
-bells, jewels = (word_senses.described(encoder, x, "ring") for x in kept["described"]["ring"])
-
-
-def leans(line, **how):
-    """Return after each layer how much nearer ring is to three jewels than to three bells."""
-    return word_senses.lean(word_senses.states(encoder, line, "ring", **how), bells, jewels)
-
+kept = results.load("senses")["figures"]
+ways = word_senses.ways(encoder, "ring", *kept["described"]["ring"])
 
 # %% [markdown]
-# As a control, *ring* may look at itself alone, in every layer:
+# Three lines describe each sense, such as "the ring of the telephone woke her" and "she wears a diamond ring". In other lines, does the state of *ring* after the last layer lean to the sounds or to the jewels? As a control, *ring* looks at itself alone, in every layer. Two rivals have no layer at all: the average of two tokens on each side, and of the whole line.
 
 # %% tags=["once", "hide-input"]
-lines = kept["lines"]["ring"]
-seen = {line: leans(line).tolist() for line in lines}
-blinded = {line: leans(line, alone=True).tolist() for line in lines}
-pictures.senses(seen, blinded)
+lines, both = kept["one sense"]["ring"], kept["both"]["ring"]
+leans = {name: [[way(line) for line in of] for of in lines] for name, way in ways.items()}
+gaps = {
+    name: [way(line, jewel) - way(line, 1 - jewel) for line, jewel in both.items()]
+    for name, way in ways.items()
+}
+pictures.senses(leans, gaps)
 
 # %% [markdown]
-# Within three layers bells and jewels part. Blinded, all six stay together and drift to the jewels' side.
-#
-# For a whole line, the plain average of its words would do as well. So put both into one line:
+# The window misses a clue that is farther away, as in "nobody picked up the phone, so after the last ring it was quiet". The average has one vector for two rings. **Attention, with weights of its own for each token, gets both right.** Try a line of yours:
 
 # %% tags=["once"]
-line = "wear this ring when the bells ring"
-for name, alone in {"looking around": False, "blinded": True}.items():
-    jewel, bell = (leans(line, which=which, alone=alone)[-1].item() for which in (0, 1))
-    print(f"{name:14}  ring number 1: {jewel:+.2f}   ring number 2: {bell:+.2f}")
+line = "the ring of the telephone was loud and her ring was made of silver"
+for which in (0, 1):
+    print(f"ring number {which + 1} leans to the jewels by {ways['attention'](line, which):+.2f}")
 
 # %% [markdown]
-# Looking around, each is on its own side. Blinded, both are on the jewels'. We chose the clearest of seven such lines. In all seven the jewel's *ring* is the one nearer to the jewels. So is the average of the two tokens on each side: that window is a fixed choice, attention's is learned. [What does an average know about *ring*?](explorations/03_senses.ipynb) has the other lines, and the lectures' harder example, a *bank*.
+# [What does an average know about *ring*?](explorations/03_senses.ipynb) asks the same of *bat*, *spring* and *match*, and of the lectures' example, a *bank*.
 #
 # ## What to remember
 #

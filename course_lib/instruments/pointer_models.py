@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_lib.attention import dot_scores, softmax
 from course_lib.data import pointers
 from course_lib.instruments import training
-from course_lib.self_attention import parameter_free
+from course_lib.self_attention import SelfAttention, parameter_free, project
 
 BATCH = 64
 
@@ -109,3 +110,16 @@ def explained(model: nn.Module, tested: int) -> float:
     """Return the share of the numbers' variance that a model explains in so many new sentences."""
     x, found = pointers.sentences(tested, generator=torch.Generator().manual_seed(1000))
     return 1 - (squared_error(model, (x, found)) / found.square().mean()).item()
+
+
+@torch.no_grad()
+def looks(layer: SelfAttention, x: Tensor) -> tuple[float, ...]:
+    """Return a token's mean weight on itself, on the one it wants, and on one that wants it.
+
+    Pairs in which each wants the other are left out.
+    """
+    q, k, _ = project(x, layer.w_q, layer.w_k, layer.w_v)
+    weights = softmax(dot_scores(q, k) / q.shape[-1] ** 0.5)
+    itself, wants, wanted_by, _ = pointers.coincidences(x)
+    kinds = itself, wants & ~wanted_by, wanted_by & ~wants
+    return tuple(weights[of].mean().item() for of in kinds)

@@ -19,9 +19,13 @@ SEEDS = (0,)
 
 D, D_EMBEDDING, BATCH = 64, 32, 128
 LENGTHS = range(3, 6)
+PAGE = (1000, 0.01, False)  # as trained on the page
+LONGEST, FIRST = "supercalifragilisticexpialidocious", 31  # the letters that the gradient crosses
 ARMS = {  # steps, learning rate, orthogonal
     "rate 0.001": (1000, 0.001, False),
     "rate 0.003": (1000, 0.003, False),
+    "rate 0.005": (1000, 0.005, False),
+    "rate 0.02": (1000, 0.02, False),
     "orthogonal": (1000, 0.003, True),
     "orthogonal, 5,000 steps": (5000, 0.003, True),
 }
@@ -67,19 +71,40 @@ class TwoLoops(nn.Module):
 
 
 def measure() -> dict:
-    """Return by arm the shares of words all right, by letters, and what *cat* sounds like."""
+    """Return by arm the shares of words all right, by letters, and what *cat* sounds like.
+
+    Beside it, the mean slope of the tanh in the page's network, before its training and after.
+    """
     torch.set_num_threads(1)
-    learning, held_out = spelling.split()
+    _, held_out = spelling.split()
     figures = {}
-    for name, (steps, rate, orthogonal) in ARMS.items():
-        with training.seeded(SEEDS[0]):
-            model: Any = TwoLoops(orthogonal)  # it does what is asked of a `Seq2Seq`
-        batches = spelling.batches(learning, BATCH, SEEDS[0])
-        training.train(model, batches, next_token_loss, steps=steps, learning_rate=rate)
+    for name, arm in ARMS.items():
+        model: Any = trained(*arm)  # it does what is asked of a `Seq2Seq`
         shares = spelling.accuracy_by_length(model, held_out, LENGTHS)
         [heard] = spelling.pronounce(model, ["cat"])
         figures[name] = {"right": shares, "cat": heard}
-    return {"lengths": [*LENGTHS], "arms": figures}
+    slopes = {"untrained": slope(trained(0, *PAGE[1:])), "trained": slope(trained(*PAGE))}
+    return {"lengths": [*LENGTHS], "arms": figures, "slope": slopes}
+
+
+def trained(steps: int, rate: float, orthogonal: bool) -> TwoLoops:
+    """Train one network."""
+    learning, _ = spelling.split()
+    with training.seeded(SEEDS[0]):
+        model = TwoLoops(orthogonal)
+    batches = spelling.batches(learning, BATCH, SEEDS[0])
+    taught: Any = model  # it does what is asked of a `Seq2Seq`
+    if steps:
+        training.train(taught, batches, next_token_loss, steps=steps, learning_rate=rate)
+    return model
+
+
+@torch.no_grad()
+def slope(model: TwoLoops) -> float:
+    """Return the mean slope of the tanh, 1 - h^2, over the first letters of the long word."""
+    letters = model.letters(spelling.encode_words([LONGEST])[0, :FIRST])
+    states = unroll(letters, torch.zeros(D), *model.encoder)
+    return (1 - states.square()).mean().item()
 
 
 def table(figures: dict) -> list[str]:

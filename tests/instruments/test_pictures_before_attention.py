@@ -13,10 +13,27 @@ SIZES = results.load("bottleneck")["figures"]
 
 def test_no_rate_start_or_number_of_steps_makes_the_plain_rnn_read_short_words():
     arms = results.load("plain_rnn")["figures"]["arms"]
-    assert len(arms) == 4
+    assert len(arms) == 6
     for arm in arms.values():
         assert max(arm["right"]) < 0.1
         assert arm["cat"] != ["K", "AE1", "T"]
+
+
+def test_training_drives_the_plain_rnn_to_where_the_tanh_is_flat():
+    slope = results.load("plain_rnn")["figures"]["slope"]
+    assert slope["untrained"] > 0.8
+    assert slope["trained"] < 0.2
+
+
+def test_64_numbers_let_through_about_as_much_as_256_and_16_less():
+    for steps in ("1500", "6000"):
+        most, same, less = (
+            torch.tensor([x["accuracy"] for x in SIZES["runs"][f"256 through {width}"][steps]])
+            for width in (256, 64, 16)
+        )
+        known = [n <= 12 for n in SIZES["lengths"]]
+        assert (most.mean(0) - same.mean(0))[known].abs().max() < 0.03
+        assert (same.mean(0) - less.mean(0))[SIZES["lengths"].index(8) :].min() > 0.05
 
 
 def test_attention_reads_more_long_words_than_one_vector_whatever_its_size_and_steps():

@@ -6,7 +6,7 @@ import torch
 from course_lib.data import store
 from course_lib.instruments import results
 from course_lib.pretrained import minilm
-from course_lib.pretrained.word_senses import described, lean, states
+from course_lib.pretrained.word_senses import described, lean, neighbours, states, ways
 
 pytestmark = pytest.mark.skipif(
     not store.is_fetched("minilm"), reason="needs minilm: run `course fetch minilm`"
@@ -49,16 +49,20 @@ def test_a_word_that_is_not_there_so_often_is_refused(model):
         states(model, "wear this ring", "ring", which=1)
 
 
-def test_in_one_line_each_ring_takes_its_own_side_and_blinded_both_take_one(model):
+def test_a_window_is_the_average_of_the_tokens_beside_a_word(model):
+    [tokens], _ = model.tokens(["wear this ring for her sake"])
+    beside = model.words(tokens[[1, 2, 4, 5]]).mean(0)
+    torch.testing.assert_close(neighbours(model, "wear this ring for her sake", "ring"), beside)
+    [tokens], _ = model.tokens(["a ring"])
+    torch.testing.assert_close(neighbours(model, "a ring", "ring"), model.words(tokens[1]))
+
+
+def test_an_average_has_one_vector_for_a_line_and_attention_one_for_each_ring(model):
     kept = results.load("senses")["figures"]["described"]["ring"]
-    bells, jewels = (described(model, lines, "ring") for lines in kept)
-    for alone, sides in ((False, [True, False]), (True, [True, True])):
-        leans = [
-            lean(
-                states(model, "wear this ring when the bells ring", "ring", which, alone=alone),
-                bells,
-                jewels,
-            )[-1]
-            for which in (0, 1)
-        ]
-        assert [x.item() > 0 for x in leans] == sides
+    line, leans = (
+        "she took off her ring before the ring of the telephone",
+        ways(model, "ring", *kept),
+    )
+    assert leans["average of the line"](line, 0) == leans["average of the line"](line, 1)
+    for name in ("attention", "two tokens on each side"):
+        assert leans[name](line, 0) > leans[name](line, 1)

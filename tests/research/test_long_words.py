@@ -7,6 +7,7 @@ from course_lib.instruments import results
 LONG = results.load("long_words")["figures"]
 SIZES = results.load("bottleneck")["figures"]
 KEPT = results.load("letters_kept")["figures"]
+ALIGNMENT = results.load("long_alignment")["figures"]
 
 
 def longest(name):
@@ -81,3 +82,10 @@ def test_with_wide_states_attention_is_ahead_of_a_wide_vector_as_lesson_02_says(
     at = SIZES["lengths"].index(12)
     shares = [share(arm)[at].item() for arm in ("attention, 256", "one vector of 256")]
     assert [round(100 * x) for x in shares] == [42, 25]
+
+
+def test_trained_on_joined_words_attention_keeps_its_place_to_the_end_of_the_long_word():
+    assert ALIGNMENT["sounds"] == LONG["readers"]["attention, all and joined"][0]["heard"]
+    places = torch.tensor(ALIGNMENT["weights"]).argmax(-1)
+    assert (places.diff() > 0).all()
+    assert places[-1] == len(ALIGNMENT["word"]), "the stop looks at the end"

@@ -81,9 +81,13 @@ def nearest(colour: Tensor, names: Sequence[str]) -> str:
 
 def lookup(query: str, names: Sequence[str], weights: Tensor, colour: Tensor) -> None:
     """Show what is asked for, the weights of the table's colours, and the answer."""
-    figure, axes = plots.plt.subplots(1, 3, figsize=(6.4, 1.9), width_ratios=[1, 4, 1])
+    figure, axes = plots.plt.subplots(1, 3, figsize=(6.8, 2.4), width_ratios=[1, 4.6, 1])
+    first, second = (names[i] for i in weights.topk(2).indices.tolist())
+    title = f"The table has no {query}: its answer is mostly {first} and {second}"
+    figure.suptitle(title, x=0.01, ha="left", size="medium")
     _swatch(axes[0], "query", to_rgb(query))
     _bars(axes[1], "weights", names, weights)
+    axes[1].set_xticks(range(len(names)), names, size="small")
     _swatch(axes[2], "answer", colour.tolist())
     named = ", ".join(f"{name} {x:.2f}" for name, x in zip(names, weights.tolist(), strict=True))
     plots.show(
@@ -104,6 +108,7 @@ def temperatures(query: str, names: Sequence[str], answer: Answer) -> None:
     for top, bottom, temperature in zip(*rows[:, 1:], SHOWN, strict=True):
         weights, colour = answer(temperature)
         _bars(top, f"τ = {temperature:g}", names, weights)
+        top.set_xticks(range(len(names)), [name[0] for name in names], size="x-small")
         _swatch(bottom, "", _clamped(colour))
         most = int(weights.argmax())
         said.append(f"{temperature:g}: {names[most]} {weights[most]:.2f}, {_hex(colour)}")

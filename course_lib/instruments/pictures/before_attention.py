@@ -22,6 +22,7 @@ SPELLED = (
 )
 WANTED, LETTERS = zip(*(pair.split(":") for pair in SPELLED.split()), strict=True)
 BLUE, ORANGE, GREEN, PINK, AMBER = plots.COLOURS[:5]
+LOST = "0.65"
 # a network has one colour in lessons 01 and 02
 READERS = {
     "one vector": ("all and joined", ORANGE),
@@ -49,12 +50,14 @@ def long_word(heard: Sequence[str]) -> None:
         x, y = i % half, -3.6 * (i // half)
         ax.text(x, y + 0.85, letters, ha="center", va="center", weight="bold")
         came = heard[i] if i < len(heard) else ""
-        rows = ((y, wanted, "0.35"), (y - 1, came, BLUE if i < right else ORANGE))
+        found = BLUE if i < right else LOST if came else ""
+        rows = ((y, wanted, "0.35"), (y - 1, came, found))
         for row, sound, colour in rows:
             _tile(ax, (x, row), sound, colour)
     for name, y in (("wanted", 0), ("heard", -1), ("wanted", -3.6), ("heard", -4.6)):
         ax.text(-0.7, y, name, ha="right", va="center", size="small")
-    ax.set(xlim=(-2.2, half - 0.4), ylim=(-5.2, 1.4))
+    _key(ax, -5.7, {"right so far": BLUE, "after the first wrong sound": LOST, "nothing": ""})
+    ax.set(xlim=(-2.2, half - 0.4), ylim=(-6.1, 1.4))
     ax.set_axis_off()
     plots.show(
         figure,
@@ -86,7 +89,9 @@ def said(heard: Mapping[str, Sequence[str]]) -> None:
                 if name != "wanted" and half * line + x in right:
                     colour = BLUE
                 _tile(ax, (x, y), sound, colour)
-    ax.set(xlim=(-2.6, half - 0.4), ylim=(-2 * len(rows) - 0.2, 0.6))
+    bottom = -2 * len(rows) - 0.7
+    _key(ax, bottom, {"wanted, in this order": BLUE, "not": ORANGE})
+    ax.set(xlim=(-2.6, half - 0.4), ylim=(bottom - 0.4, 0.6))
     ax.set_axis_off()
     plots.show(
         figure,
@@ -95,10 +100,19 @@ def said(heard: Mapping[str, Sequence[str]]) -> None:
     )
 
 
+def _key(ax: Axes, y: float, colours: Mapping[str, str]) -> None:
+    """Write below the tiles what their colours say."""
+    x = -0.46
+    for name, colour in colours.items():
+        _tile(ax, (x + 0.46, y), "", colour)
+        ax.text(x + 1.1, y, name, va="center", size="small")
+        x += 2 + 0.27 * len(name)
+
+
 def _tile(ax: Axes, at: tuple[float, float], sound: str, colour: str) -> None:
     """Draw a sound in its colour; hatched where there is none."""
     look: dict[str, Any] = {"facecolor": plots.CARD, "edgecolor": "0.75", "hatch": "////"}
-    if sound:
+    if colour:
         look = {"facecolor": colour}
     ax.add_patch(Rectangle((at[0] - 0.46, at[1] - 0.4), 0.92, 0.8, linewidth=0, **look))
     ax.text(*at, sound, ha="center", va="center", color="white", size="small")
@@ -234,18 +248,20 @@ def squeezed(figures: Mapping[str, Any]) -> None:
 
     `figures` are those of research/results/bottleneck.json.
     """
-    labels = "letters in the word", "share of words all right"
-    title = "64 numbers let through as much as 256, and 16 do not"
-    figure, ax = plots.axes(title, *labels, size=(6.6, 3.4))
+    title = "64 numbers let through about as much as 256, and 16 less"
+    names = {"1500": "after 1,500 steps (three seeds)", "6000": "after 6,000 steps (one seed)"}
+    figure, panels = plots.panels(title, [*names.values()], size=(9, 3.4))
     said = []
-    for width, colour in ((256, ORANGE), (64, AMBER), (16, PINK)):
-        for steps, runs in figures["runs"][f"256 through {width}"].items():
+    for ax, steps in zip(panels, names, strict=True):
+        for width, colour in ((256, ORANGE), (64, AMBER), (16, PINK)):
+            runs = figures["runs"][f"256 through {width}"][steps]
             share = torch.tensor([run["accuracy"] for run in runs]).mean(0).tolist()
-            name, style = f"c of {width}, {int(steps):,} steps", "o-" if steps == "1500" else "s--"
-            ax.plot(figures["lengths"], share, style, color=colour, markersize=4, label=name)
-            said.append(f"{name}: {' '.join(f'{x:.2f}' for x in share)}")
-    ax.set(ylim=(0, 1), xticks=figures["lengths"])
-    ax.legend(fontsize="small", ncols=3, loc="upper center")
+            ax.plot(figures["lengths"], share, "o-", color=colour, markersize=4, label=f"{width}")
+            told = " ".join(f"{x:.2f}" for x in share)
+            said.append(f"c of {width}, {int(steps):,} steps: {told}")
+        ax.set(ylim=(0, 1), xticks=figures["lengths"], xlabel="letters in the word")
+    panels[0].set_ylabel("share of words all right")
+    panels[1].legend(title="numbers in c", fontsize="small", title_fontsize="small")
     plots.show(
         figure,
         "Share of words with all sounds right, at 3 to 14 letters, three seeds for 1,500 steps and "

@@ -12,7 +12,7 @@ from course_lib.instruments import drawings, plots
 from course_lib.instruments.drawings import SMALL, Diagram
 
 LETTERS = "ABC"
-BLUE, ORANGE = plots.COLOURS[:2]
+BLUE, ORANGE, GREEN = plots.COLOURS[:3]
 
 
 def course_map() -> None:
@@ -198,29 +198,52 @@ def choices(matrices: Mapping[str, Tensor]) -> None:
     )
 
 
-def senses(seen: Mapping[str, Sequence[float]], blinded: Mapping[str, Sequence[float]]) -> None:
-    """Show how far *ring* leans to jewels, level by level, in lines that the encoder reads.
+def senses(
+    one: Mapping[str, Sequence[Sequence[float]]], both: Mapping[str, Sequence[float]]
+) -> None:
+    """Show which ways tell the *ring* of a jewel from that of a bell, each way in a row.
 
-    `blinded` are the same lines, in which *ring* may look at itself alone.
+    `one` holds, for lines with one *ring*, how far those of sounds and those of jewels lean to the
+    jewels; `both`, for lines with both, how much farther the jewel's leans than the sound's.
     """
-    title = "With attention, bells and jewels part; blinded, they stay together"
-    figure, ax = plots.axes(title, "layer", "bells  ←  0  →  jewels", size=(8.4, 3.9))
-    levels = range(len(next(iter(seen.values()))))
-    said, at = [], -1.0
-    for line, leans in sorted(seen.items(), key=lambda x: x[1][-1]):
-        colour = ORANGE if leans[-1] > 0 else BLUE
-        ax.plot(levels, blinded[line], ":", color="0.5", linewidth=1.2)
-        ax.plot(levels, leans, "o-", color=colour, markersize=3)
-        at = max(leans[-1], at + 0.035)
-        ax.text(levels[-1] + 0.15, at, line, color=colour, va="center", size="small")
-        said.append(f"{line}: {leans[-1]:+.2f}, blinded {blinded[line][-1]:+.2f}")
-    ax.axhline(0, color="0.6", linewidth=1)
-    ax.text(0.1, 0.13, "dotted: ring may look at itself alone", color="0.4", size="small")
-    names = ["embedding", *(str(level) for level in levels[1:])]
-    ax.set_xticks(levels, names)
-    ax.set(xlim=(-0.2, levels[-1] + 3.4), ylim=(None, max(at, 0.13) + 0.03))
+    title = "A window misses the far clue, an average confuses two rings; attention gets both right"
+    names = ["one ring, and the clue is farther away", "two rings in one line"]
+    figure, (left, right) = plots.panels(title, names, size=(9.6, 3.6))
+    said = []
+    for y, (name, leans) in enumerate(one.items()):
+        # each way has a scale of its own, from -1 to 1
+        every = [x for of in leans for x in of]
+        middle, half = (max(every) + min(every)) / 2, (max(every) - min(every)) / 2
+        for lines, colour, shift in zip(leans, (BLUE, ORANGE), (-0.12, 0.12), strict=True):
+            left.plot(
+                [(x - middle) / half for x in lines], [y + shift] * len(lines), "o", color=colour
+            )
+        gaps = both[name]
+        most = max(map(abs, gaps)) or 1
+        colours = [GREEN if gap > 0 else "0.6" for gap in gaps]
+        right.scatter([gap / most for gap in gaps], [y] * len(gaps), c=colours, zorder=3)
+        above = [jewel > sound for sound in leans[0] for jewel in leans[1]]
+        found = sum(gap > 0 for gap in gaps)
+        left.text(1.12, y, f"{sum(above)} of {len(above)}", va="center", size="small")
+        right.text(1.12, y, f"{found} of {len(gaps)}", va="center", size="small")
+        said.append(
+            f"{name}: {sum(above)} of {len(above)} pairs of lines, {found} of {len(gaps)} lines "
+            "with both"
+        )
+    rows = len(one)
+    left.set_yticks(range(rows), list(one))
+    right.set_yticks([])
+    right.axvline(0, color="0.6", linewidth=1)
+    left.text(-1, rows - 0.45, "sound", color=BLUE, va="center", size="small")
+    left.text(1, rows - 0.45, "jewel", color=ORANGE, ha="right", va="center", size="small")
+    right.text(1, rows - 0.45, "right order", color=GREEN, ha="right", va="center", size="small")
+    for ax, label in ((left, "pairs\nin order"), (right, "lines\nin order")):
+        ax.text(1.12, -0.75, label, va="center", size="small")
+        ax.set(xlim=(-1.15, 1.75), ylim=(rows - 0.2, -1.2), xticks=[])
+    left.set_xlabel("sounds  ←  leans to  →  jewels")
+    right.set_xlabel("jewel's ring minus sound's")
     plots.show(
         figure,
-        "Lines over the layers of an encoder: how much nearer the state of ring is to jewels than "
-        f"to bells. After the last layer, {'; '.join(said)}.",
+        "Four ways to tell the ring of a jewel from the ring of a bell, a row each. How many lines "
+        f"are in order, with one ring or with two: {'; '.join(said)}.",
     )
