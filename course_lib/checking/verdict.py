@@ -13,6 +13,7 @@ from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.explanation import explanation, raised, sentence, unused
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.likeness import is_library
+from course_lib.checking.looks import Status
 from course_lib.checking.ready_made import DOORS
 from course_lib.checking.run.source_names import forbidden_in
 from course_lib.checking.run.trial import (
@@ -24,7 +25,6 @@ from course_lib.checking.run.trial import (
     max_points,
     smallest,
 )
-from course_lib.checking.statuses import Status
 from course_lib.files.course_map import Outline
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more

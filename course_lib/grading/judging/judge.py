@@ -22,6 +22,7 @@ from course_lib.answers.source import Source
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.explain.panel import failing_case
 from course_lib.checking.likeness import is_library
+from course_lib.checking.looks import Status
 from course_lib.checking.notebook.answer_cells import (
     Attempt,
     another_page,
@@ -31,7 +32,6 @@ from course_lib.checking.notebook.answer_cells import (
     unanswered,
 )
 from course_lib.checking.run.source_names import forbidden_in, names_in
-from course_lib.checking.statuses import Status
 from course_lib.checking.run.trial import properties
 from course_lib.checking.verdict import Verdict, sentence, untried
 from course_lib.files import ipynb
