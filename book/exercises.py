@@ -18,8 +18,8 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.explain import panel
 from course_lib.checking.laws.laws import Behaviour
+from course_lib.checking.looks import code
 from course_lib.checking.notebook.solution_text import solution_text
-from course_lib.checking.statuses import code
 from course_lib.checking.verdict import Verdict, judge
 
 HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"

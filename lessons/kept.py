@@ -18,8 +18,8 @@ from typing import NamedTuple
 import nbformat
 from nbformat import NotebookNode
 
+from course_lib.checking.laws.page_distance import without_texts
 from course_lib.checking.notebook.statements import IMPORTS, statements
-from course_lib.checking.page_distance import without_texts
 from course_lib.files.releases import INSTALLATION, without
 
 # what no training changes, beside functions and classes

@@ -20,7 +20,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.answers.source import functions
-from course_lib.answers.source_names import loaded
 
 ATEN = "aten."
 COMPILER = "torch._dynamo"
@@ -109,6 +108,17 @@ def watching(forbidden: tuple[str, ...], answer: Any = None) -> Iterator[list[st
         if kinds:
             watches.enter_context(Watch(kinds, seen=seen))
         yield seen
+
+
+def loaded(name: str) -> Any:
+    """Return the object of a dotted name, or None; nothing is imported for it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        if value := sys.modules.get(".".join(parts[:cut])):
+            for part in parts[cut:]:
+                value = getattr(value, part, None)
+            return value
+    return None
 
 
 def _note(seen: list[str], name: str) -> None:

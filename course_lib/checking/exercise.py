@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from course_lib.answers.answer import construct
 from course_lib.answers.source import Source, source_of
-from course_lib.checking.ready_made import in_words
+from course_lib.answers.watch import ATEN
+from course_lib.checking.ready_made import DOORS, OPERATIONS, SAME, in_words
 from course_lib.checking.stubs import stub, tools_in, with_comment, with_steps_of
 
 # of a clause of a statement: nobody is asked for it; it costs no points
@@ -176,6 +177,18 @@ class Exercise:
             method = getattr(self.reference, self.method)
             found = list(inspect.signature(method).parameters.values())[1:]
         return [x for x in found if x.kind is not x.KEYWORD_ONLY]
+
+    @cached_property
+    def banned(self) -> tuple[str, ...]:
+        """The names that an answer may not use: those forbidden, then other ways to the same."""
+        same = " ".join(SAME.get(name, "") for name in self.forbidden).split()
+        return tuple(dict.fromkeys([*self.forbidden, *same]))
+
+    @cached_property
+    def watched(self) -> tuple[str, ...]:
+        """What is watched for while an answer runs: names, then kinds of operations."""
+        kinds = (OPERATIONS.get(name) for name in self.forbidden)
+        return (*self.banned, *DOORS, *dict.fromkeys(f"{ATEN}{kind}" for kind in kinds if kind))
 
     @cached_property
     def stub(self) -> str:

@@ -132,6 +132,8 @@ def _kin(name: str) -> str:
 
 # what carries, judges and grades answers: its layers and references are no answer's
 MACHINERY = ("course_lib.answers", "course_lib.checking", "course_lib.grading")
+# a notebook's own: what they give inside of an answer would be another answer
+DOORS = tuple(f"course_lib.exercises.{x}" for x in ("mine", "check", "solution", "hint"))
 # other public names by which the same, or most of it, is computed: torch's and numpy's functions
 # were called on sample arguments, and those of equal results are here
 FITS = [

@@ -13,7 +13,9 @@ from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explain.explanation import explanation, raised, sentence, unused
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.likeness import is_library
-from course_lib.checking.run import forbidden
+from course_lib.checking.looks import Status
+from course_lib.checking.ready_made import DOORS
+from course_lib.checking.run.source_names import forbidden_in
 from course_lib.checking.run.trial import (
     AnswerRun,
     Call,
@@ -23,7 +25,6 @@ from course_lib.checking.run.trial import (
     max_points,
     smallest,
 )
-from course_lib.checking.statuses import Status
 from course_lib.files.course_map import Outline
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
@@ -112,8 +113,7 @@ def refusal(
         return "not attempted", STUB
     used = [name for call in calls for name in call.reply.forbidden]
     if not used:
-        names = (*forbidden.named(exercise), *forbidden.DOORS)
-        used = forbidden.in_source(source, description.aliases or {}, names)
+        used = forbidden_in(source, description.aliases or {}, (*exercise.banned, *DOORS))
     # the solution may stand on helpers that no answer may call
     if used and not is_library(source, exercise.name, exercise.id):
         return "forbidden", _forbidden(used[0])
@@ -211,7 +211,7 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
 
 
 def _forbidden(name: str) -> str:
-    if name in forbidden.DOORS:
+    if name in DOORS:
         own = name.rpartition(".")[2]
         return f"This calls `{own}`, which has no place inside of an answer: build it yourself."
     if name.startswith("course_lib."):

@@ -7,9 +7,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from course_lib.checking.looks import templates
 from course_lib.command_line import shared
 from course_lib.files.atomic import write_atomically
-from course_lib.files.templates import templates
 from course_lib.files.workspace import Workspace
 
 NAME = "certificate"

@@ -1,4 +1,4 @@
-"""The map of the course: its lessons, their exercises, and where each lecture topic is taught.
+"""The map of the course: its lessons and explorations, and their exercises.
 
 A lesson and an exploration, which stays beside its lesson, are both pages: one file, one notebook.
 The number of an exploration begins with its lesson's: "04_trees" belongs to "04".
@@ -98,36 +98,6 @@ class Outline:
         return f"{self.minutes} minutes · {dots}"
 
 
-@dataclass(frozen=True)
-class Topic:
-    """One topic of the five lectures (L1 to L5), and where a lesson teaches and measures it.
-
-    `section` is a heading of the lesson or of one of its explorations, `measured` a lesson's number
-    and such a heading: "04 Who praised whom". `exercises` and `results`, names of kept results, are
-    lists with spaces between. All but `section` may be empty.
-    """
-
-    id: str
-    topic: str
-    lectures: str
-    lesson: str
-    section: str
-    exercises: str
-    measured: str
-    results: str
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A place where the lectures disagree or slip, what holds, and the section that shows both."""
-
-    id: str
-    printed: str
-    holds: str
-    lesson: str
-    section: str
-
-
 def page_files() -> dict[str, Path]:
     """Map the numbers of the pages to their files: lessons, each before its explorations."""
     folders = (LESSONS, LESSONS / EXPLORATIONS)
@@ -168,7 +138,7 @@ def notebook_of(file: Path) -> Path:
 def pages() -> list[Page]:
     """List lessons and explorations in their order, with those that are still to come."""
     files = page_files()
-    return [Page(**row, file=files.get(row["number"])) for row in _table("lessons")]
+    return [Page(**row, file=files.get(row["number"])) for row in table("lessons")]
 
 
 def lessons() -> list[Page]:
@@ -196,16 +166,6 @@ def printed_solution(exercise_id: str) -> str | None:
 @cache
 def _solutions() -> dict[str, str]:
     return json.loads(SOLUTIONS.read_text("utf8"))
-
-
-def topics() -> list[Topic]:
-    """List the topics of the five lectures."""
-    return [Topic(**row) for row in _table("topics")]
-
-
-def disagreements() -> list[Disagreement]:
-    """List the places where the five lectures disagree or slip."""
-    return [Disagreement(**row) for row in _table("disagreements")]
 
 
 def hours() -> int:
@@ -238,6 +198,7 @@ def _title(lesson: Page) -> str:
     return lesson.title if lesson.written else f"{lesson.title} *(coming)*"
 
 
-def _table(name: str) -> list[dict[str, str]]:
+def table(name: str) -> list[dict[str, str]]:
+    """Read a table of the lessons: its rows, by the names of its columns."""
     with (ROOT / "lessons" / f"{name}.tsv").open(encoding="utf8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -15,7 +15,7 @@ from course_lib.answers.source import (
     global_reads,
     self_contained,
 )
-from course_lib.answers.source_names import names_in
+from course_lib.checking.run.source_names import names_in
 from course_lib.checking.stubs import stub
 from course_lib.transformer import EncoderBlock
 

@@ -18,7 +18,7 @@ import course_lib.grading
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.likeness import own_answers
-from course_lib.checking.statuses import code
+from course_lib.checking.looks import code
 from course_lib.grading import reports, terminal
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.marks import schema

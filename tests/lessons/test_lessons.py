@@ -22,7 +22,6 @@ from course_lib.files.course_map import (
     number_of,
     page_files,
     pages,
-    topics,
 )
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import INSTALLATION
@@ -42,6 +41,7 @@ from lessons.build import (
 from lessons.kept import CHECK, alike, keep_outputs
 from lessons.minutes import minutes
 from lessons.solved import show_solved, solved_output
+from lessons.topics import topics
 from research.experiments import claims
 from tests import TENTH
 from tests.given_away import FOLDED, given_away, unescaped

@@ -6,14 +6,13 @@ import nbformat
 import pytest
 
 from course_lib.files.course_map import (
-    disagreements,
     exercises,
     lesson_of,
     page_files,
-    topics,
 )
 from course_lib.files.paths import ROOT
 from lessons.build import notebook_path
+from lessons.topics import disagreements, topics
 
 HEADING = re.compile(r"^#{2,3} (.+)$", flags=re.MULTILINE)
 LECTURE = re.compile(r"\bL[1-5]\b|\blectures?\b")

@@ -26,18 +26,17 @@ from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.course_map import (
     EXERCISES,
     SOLUTIONS,
-    disagreements,
     hours,
     lesson_of,
     lessons,
     page_files,
     pages,
-    topics,
 )
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
+from lessons.topics import disagreements, topics
 from research.pages import TABLES, summary
 
 UPDATE = "UPDATE_PAGES" in os.environ

@@ -3,7 +3,7 @@
 from markupsafe import Markup
 
 from course_lib.checking.catalogue import outline
-from course_lib.checking.statuses import code
+from course_lib.checking.looks import code
 from course_lib.files.workspace import Workspace
 
 

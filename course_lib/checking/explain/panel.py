@@ -16,13 +16,12 @@ from course_lib.answers.answer import Foreign, Reply
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.difference import Pair, example, kind
+from course_lib.checking.looks import COLOURS, MARKS, ROW_COLOURS, SIGNS, code, templates
 from course_lib.checking.notebook.progress import standing
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.run.trial import same
-from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
 from course_lib.checking.verdict import Failure, Verdict
 from course_lib.files.course_map import printed_solution
-from course_lib.files.templates import templates
 from course_lib.files.workspace import Workspace
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
@@ -126,9 +125,7 @@ def _solution(exercise_id: str) -> str:
 
 @cache
 def _template() -> Any:
-    environment = templates(Path(__file__).parent)
-    environment.filters["code"] = code
-    return environment.get_template("panel.html")
+    return templates(Path(__file__).parent).get_template("panel.html")
 
 
 def _headline(verdict: Verdict) -> tuple[str, str]:

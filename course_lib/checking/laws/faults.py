@@ -18,9 +18,9 @@ from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.laws import defined
+from course_lib.checking.laws.page_distance import ROOM, tokens, without_texts
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
-from course_lib.checking.page_distance import ROOM, tokens, without_texts
 from course_lib.checking.run.trial import AnswerRun, cases, same_reply
 from course_lib.checking.verdict import judge
 

@@ -16,13 +16,12 @@ from typing import Any, Protocol, TypeGuard
 
 from course_lib.answers.answer import Answer
 from course_lib.answers.source import Source, define_on
-from course_lib.answers.source_names import names_in
 from course_lib.checking import ready_made
 from course_lib.checking.catalogue import ids, load, module, outlines
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import of_lesson, standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
-from course_lib.checking.run.forbidden import in_source, named
+from course_lib.checking.run.source_names import forbidden_in, names_in
 from course_lib.checking.verdict import Verdict, judge, sentence, untried, unwritten
 from course_lib.files import ipynb
 from course_lib.files.course_map import Outline, lesson_of
@@ -225,8 +224,8 @@ def forbidden_name(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source:
         return None
-    banned = (*named(load(exercise.id)), *ready_made.MACHINERY)
-    found = next((y for x in attempt.written() for y in in_source(x, {}, banned)), None)
+    banned = (*load(exercise.id).banned, *ready_made.MACHINERY)
+    found = next((y for x in attempt.written() for y in forbidden_in(x, {}, banned)), None)
     # the solution may stand on helpers that no answer may call
     is_ours = found and is_library(attempt.source, exercise.name, exercise.id)
     return None if is_ours else found

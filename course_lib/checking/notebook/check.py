@@ -18,8 +18,9 @@ from course_lib.checking.notebook import cells
 from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt, warning
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import in_time
-from course_lib.checking.run.forbidden import DOORS, in_source
+from course_lib.checking.ready_made import DOORS
 from course_lib.checking.run.remarks import remark
+from course_lib.checking.run.source_names import forbidden_in
 from course_lib.checking.run.trial import max_points
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
@@ -200,7 +201,7 @@ def _whose(exercise: Exercise) -> tuple[str, Callable]:
     if source is None:
         return NOT_PASSED, exercise.reference
     # what was kept before this was refused would call itself
-    if doors := in_source(Source(source), {}, DOORS):
+    if doors := forbidden_in(Source(source), {}, DOORS):
         door = doors[0].rpartition(".")[2]
         whose = f"the library's; yours calls `{door}`: write it anew, and check it"
         return whose, exercise.reference

@@ -24,7 +24,6 @@ from course_lib.answers.process import RemoteAnswer
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import ATEN, Watch, without_compiler
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
-from course_lib.checking.run.forbidden import watched
 
 # between what a float32 differs by, 1e-8, and what the order of a sum does, 1e-15
 FLOAT64_TOLERANCE = 1e-12
@@ -110,7 +109,7 @@ class AnswerRun:
         self.exercise = exercise
         self._answer, self._seed = answer, seed
         # in the learner's own process, nothing but the source is searched for what is forbidden
-        self._watch = watched(exercise) if isinstance(answer, RemoteAnswer) else ()
+        self._watch = exercise.watched if isinstance(answer, RemoteAnswer) else ()
         self._asked = _standard(exercise, seed)
         # what an output is, whatever its numbers
         self._form = next((x.expected.output for x in self._asked[0].questions), None)

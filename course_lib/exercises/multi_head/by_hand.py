@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.preferred_tokens import in_one_dtype, preferred
+from course_lib.exercises.preferred_tokens import in_one_dtype, preferred
 from course_lib.multi_head import merge_heads, pair_weights, split_heads
 from course_lib.self_attention import scaled_dot_product_attention
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.preferred_tokens import in_one_dtype, preferred
+from course_lib.exercises.preferred_tokens import in_one_dtype, preferred
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
 FLOATS = (torch.float32, torch.float64)

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from course_lib.answers.source import Source
-from course_lib.answers.source_names import Mention, chain, names_in
+from course_lib.checking.run.source_names import Mention, chain, names_in
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.schema import Flag
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import torch
 
 from course_lib.answers.source import Source
-from course_lib.answers.source_names import names_in
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.explain.panel import failing_case
 from course_lib.checking.likeness import is_library
+from course_lib.checking.looks import Status
 from course_lib.checking.notebook.answer_cells import (
     Attempt,
     another_page,
@@ -31,9 +31,8 @@ from course_lib.checking.notebook.answer_cells import (
     judge_attempt,
     unanswered,
 )
-from course_lib.checking.run.forbidden import in_source
+from course_lib.checking.run.source_names import forbidden_in, names_in
 from course_lib.checking.run.trial import properties
-from course_lib.checking.statuses import Status
 from course_lib.checking.verdict import Verdict, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
@@ -139,7 +138,7 @@ class Judge:
         exercise = load(attempt.exercise.id)
         sandbox, banned = self._sandboxes[lesson_of(exercise.lesson)], exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
-        if any(in_source(source, {}, banned) for source in sandbox.executed):
+        if any(forbidden_in(source, {}, banned) for source in sandbox.executed):
             sandbox.clear()
         alone = not sandbox.executed
         judged = judge_attempt(attempt, sandbox, self._rules.seed)

@@ -27,7 +27,7 @@ class Page:
 
     def marked(self, result: ExerciseResult) -> ExerciseResult:
         """Return a verdict as an exam counts it: all points for a page that is mended, or none."""
-        from course_lib.checking.page_distance import ROOM, apart  # few grade an exam
+        from course_lib.checking.laws.page_distance import ROOM, apart  # few grade an exam
 
         result = result.copy()
         fault = f"The fault was `{self.wrong}` for `{self.right}`."

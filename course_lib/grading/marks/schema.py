@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from course_lib.checking.statuses import Status as ExerciseStatus
+from course_lib.checking.looks import Status as ExerciseStatus
 from course_lib.grading.judging.isolation import Level
 from course_lib.grading.submissions.platforms import Platform
 

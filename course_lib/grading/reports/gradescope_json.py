@@ -2,7 +2,7 @@
 
 import json
 
-from course_lib.checking.statuses import MARKS
+from course_lib.checking.looks import MARKS
 from course_lib.grading.marks.schema import (
     ExerciseResult,
     PropertyResult,

@@ -10,8 +10,8 @@ from course_lib.answers.source import find_source, source_of
 from course_lib.checking import catalogue, laws
 from course_lib.checking.laws.faults import ALIKE, NoFaults, faults, of_its_own
 from course_lib.checking.laws.laws import defined
+from course_lib.checking.laws.page_distance import ROOM, apart
 from course_lib.checking.laws.single_steps import single_steps
-from course_lib.checking.page_distance import ROOM, apart
 from course_lib.checking.verdict import judge
 from course_lib.files.course_map import is_exploration
 from course_lib.files.paths import ROOT

@@ -5,8 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
-from course_lib.files.templates import templates
+from course_lib.checking.looks import COLOURS, MARKS, ROW_COLOURS, SIGNS, templates
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.shared.text import clean, count, number, points, who
 
@@ -44,7 +43,6 @@ _TEMPLATES.globals |= {
     "count": count,
 }
 _TEMPLATES.filters |= {
-    "code": code,
     "number": number,
     "points": points,
     "who": who,

@@ -1,4 +1,4 @@
-"""What the names in a source may stand for, found without running it.
+"""What the names in a source may stand for, found without running it; which are forbidden.
 
 A name stands for everything that the source ever gives it: each import and each alias, wherever
 they are, and, for what the source gives no value, the built-in function of that name.
@@ -6,14 +6,20 @@ they are, and, for what the source gives no value, the built-in function of that
 
 import ast
 import builtins
-import sys
+import copy
+import types
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from course_lib.answers.source import Source
+from course_lib.answers.watch import loaded
+
+GETTERS = ("getattr", "setattr")
+# whose objects one knows by what they are, not by how a source names them
+KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
 
 
 class Mention(NamedTuple):
@@ -43,16 +49,55 @@ class Names:
     mentions: list[Mention]
 
 
+def forbidden_in(source: Source, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:
+    """List the forbidden names that a source imports or mentions, first come first.
+
+    `known` maps names to the dotted names that they stand for; imports inside the source count
+    too, used or not. A method of unknown origin (`scores.softmax`) is matched by its last name.
+    """
+    names = {f".{name.rpartition('.')[2]}": name for name in forbidden if ".Tensor." in name}
+    names |= {_canonical(name): name for name in forbidden}
+    return list(dict.fromkeys(names[x] for x in _mentioned(source, known) if x in names))
+
+
+def _mentioned(source: Source, known: dict[str, str]) -> Iterator[str]:
+    """Yield what a source names: canonical names, and `.name` for each attribute."""
+    found = names_in(source, known)
+    for given in found.imports:
+        yield _canonical(given.target)
+    for mention in found.mentions:
+        for target in sorted(mention.targets):
+            parts = target.split(".")
+            for end in range(len(parts), 0, -1):
+                yield _canonical(".".join(parts[:end]))
+        for name in mention.path:
+            yield f".{name}"
+
+
+@lru_cache(maxsize=4096)
+def _canonical(name: str) -> str:
+    """Return one name for all the paths by which an object can be reached."""
+    if name.partition(".")[0] not in KNOWN_PACKAGES:
+        return name
+    # to import what a stranger names would run it
+    value = loaded(name)
+    if callable(value) and not isinstance(value, types.ModuleType):
+        return f"{type(value).__name__} {id(value)}"
+    return name
+
+
 def names_in(source: Source, known: dict[str, str]) -> Names:
     """Find what a source imports and mentions; `known` maps names given from outside."""
     return _names_in(source, frozenset(known.items()), source.is_part)
 
 
 @lru_cache(maxsize=64)
-def _names_in(source: Source, known: frozenset[tuple[str, str]], _: bool) -> Names:
-    # two sources of one text have the same names, and a part has them on other lines
-    # what is changed in a tree is changed for whoever else reads it
-    tree = _Attributes().visit(ast.parse(source)) if "etattr" in source else source.tree
+def _names_in(source: Source, known: frozenset[tuple[str, str]], is_part: bool) -> Names:
+    # `is_part`: two sources of one text have the same names, and a part has them on other lines
+    tree = source.tree
+    if any(isinstance(x, ast.Name) and x.id in GETTERS for x in ast.walk(tree)):
+        # what is changed in a tree is changed for whoever else reads it
+        tree = _Attributes().visit(copy.deepcopy(tree))
     imports = [x for node in ast.walk(tree) for x in _imports(node)]
     own = {x.name for x in tree.body if isinstance(x, ast.FunctionDef | ast.ClassDef)}
     targets: dict[str, set[str]] = defaultdict(set)
@@ -163,14 +208,3 @@ class _Attributes(ast.NodeTransformer):
             case ast.Call(ast.Name("setattr"), [value, ast.Constant(str(name)), given], []):
                 return ast.Tuple([ast.Attribute(value, name, ast.Store()), given], ast.Load())
         return node
-
-
-def loaded(name: str) -> Any:
-    """Return the object of a dotted name, or None; nothing is imported for it."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        if value := sys.modules.get(".".join(parts[:cut])):
-            for part in parts[cut:]:
-                value = getattr(value, part, None)
-            return value
-    return None
