@@ -359,7 +359,7 @@ equally = {
 }
 pictures.intervals(
     worth | {name: difference(*pair, everything) for name, pair in equally.items()},
-    "A beam helps ours, and not Firefox's; who is ahead stays open",
+    "A beam helps ours alone; who is ahead stays open",
 )
 print({who: round(score(x), 1) for who, x in {"greedy": by_greedy, "by beam": ours}.items()})
 
