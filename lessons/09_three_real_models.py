@@ -398,7 +398,7 @@ print(f"{opening}{said!r}")
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. Which row is to blame, and in which block? Let single rows see every token, in all thirty blocks or in a few, and keep the mask for the others. How likely is the right next word?
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. Which row is to blame, and in which block? Let single rows leak, in all thirty blocks or in a few. How likely is the right next word?
 
 
 # %% tags=["hide-input"]
@@ -438,9 +438,9 @@ for name, row in chances.items():
     print(f"{name:26}", *(f"{chance:6.2f}" for chance in row))
 
 # %% [markdown]
-# *Paris* and *cold* are lost by one row, the first, and by one block: after block 1, the first token's state is one that no later block has met in training. The second row does no harm. Leave the leak out of row one, or out of the first three blocks, and most of both comes back. (*five* is lost only where more rows leak.) Lesson 13 meets the first token again as the **attention sink**.
+# *Paris* and *cold* are lost by one row of one block: after block 1, the first token's state is one that no later block has met in training. Leave row one or the first three blocks out of the leak, and most of both comes back. (*five* needs more rows.) Lesson 13 meets the first token as the **attention sink**.
 #
-# There is a way without any mask. Feed the leaking model one token at a time, with *your* cache. No later token is there to be seen, so this must give what the mask gives. In the code, `rules` are the attention rules of all blocks, `states` runs tokens through the blocks, and `scores` turns a state into logits:
+# There is a way without any mask. Feed the leaking model one token at a time, with *your* cache, so that no later token can be seen. (`rules` are the blocks' attention, `states` runs all blocks, `scores` gives logits.)
 
 # %%
 tokens = leaky.tokenizer.encode(opening).ids
@@ -453,7 +453,7 @@ print(leaky.tokenizer.decode(tokens))
 print(opening + "".join(my_model.write(opening, 10)))
 
 # %% [markdown]
-# The order of reading *is* a mask. In the drawing, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training. With row one masked, one column of three is as in training: that is nearly enough.
+# The order of reading *is* a mask. In the drawing, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training.
 
 # %% tags=["hide-input"]
 paris = {name: row[0] for name, row in chances.items()}

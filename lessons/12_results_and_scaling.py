@@ -254,7 +254,7 @@ pictures.waste(kept["rows"], 4.8e11, shares)
 # %% [markdown]
 # Less than half. Four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 #
-# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. Was your line lucky? The stored runs have three seeds: take one for each budget, in all ways. The baselines are fixed exponents from one best size, at a budget 4, 16 or 64 times smaller; 0.5 doubles it from budget to budget. A line takes two budgets.
+# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. Was your line lucky? Take one of three stored seeds for each budget, in all ways. The baselines are fixed exponents from one best size, at a budget 4, 16 or 64 times smaller; 0.5 doubles it from budget to budget.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
