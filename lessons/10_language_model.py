@@ -73,25 +73,9 @@ print(repr(known.decode(inputs[9])), repr(known.decode(targets[9])), sep="\n")
 # %% [markdown]
 # ## What is a token?
 #
-# Characters make long sequences. Words make short ones, but no vocabulary has them all. Large models are in between: **byte pair encoding** begins with the 256 bytes, merges the most frequent pair of neighbours into a new token, and repeats that.
-
-# %%
-from course_lib.byte_pair import encode, pieces, train
-
-merges = train(list(text[:60_000].encode()), 150)
-names = [piece.decode(errors="replace") for piece in pieces(merges)]
-print(names[256:276])
-
-# %%
-line = "The fairest love that ever lived"
-learned = [names[token] for token in encode(list(line.encode()), merges)]
-pictures.pieces(
-    {"characters": list(line), "150 merges": learned}, "Frequent pairs become one token"
-)
+# Characters make long sequences. Words make short ones, but no vocabulary has them all. Large models are in between: **byte pair encoding** begins with the 256 bytes, merges the most frequent pair of neighbours into a new token, and repeats that. GPT-2 has 50,000 such merges, so a word is often one token. Each token is then harder to predict, so models with different tokens are compared by their loss *per byte*. Ours are characters, each a byte. [Byte pairs](explorations/10_byte_pairs.ipynb) and [Data](explorations/10_data.ipynb), where large models' text comes from, are explorations.
 
 # %% [markdown]
-# GPT-2 has 50,000 such merges, so a word is often one token. Each token is then harder to predict, so models with different tokens are compared by their loss *per byte*. Ours are characters, each a byte. [Byte pairs](explorations/10_byte_pairs.ipynb) and [Data](explorations/10_data.ipynb), where large models' text comes from, are explorations.
-#
 # ## How surprised was it?
 #
 # At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token, and softmax turns them into probabilities $\hat y$. Multiply the probabilities of the tokens that really came. In a long text the product underflows to 0, so take logarithms, change the sign and average:
@@ -146,7 +130,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}
 # $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
 
 # %% [markdown]
-# This is **absolute discounting** (Ney et al. 1994). Their estimate of $D$ leaves out one n-gram at a time: with $n_c$ n-grams that occur $c$ times, $D = n_1 / (n_1 + 2\, n_2)$. But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
+# This is **absolute discounting** (Ney et al. 1994). We take one $D$ for counts of 1, one for 2, and one for more, by how many n-grams occur so often (Chen & Goodman 1999). But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
 #
 # $$P(w \mid h') \;\propto\; N_{1+}(\cdot\, h' w) = \#\{v : c(v h' w) > 0\}$$
 #
@@ -177,7 +161,7 @@ reveal(guess, "yes" if falls else "no")
 pictures.counted(counted)
 
 # %% [markdown]
-# It rises again. A new context falls back, but one that was seen once or twice is trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
+# It rises again. A new context falls back, and costs nothing. What rises comes from contexts that were seen: their few counts are trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
 #
 # ## Let it write
 #
@@ -441,20 +425,35 @@ def line_end_loss(predictions, following):
 guess = None  # "n-gram model", "told the column" or "your model"
 
 # %% tags=["training"]
-told = by_counts.clone()  # it is asked for line ends only
-told[..., newline] = line_end_chances(learning, held_out[:-1], newline).unfold(0, 64, 32).log()
-asked = {"n-gram model": by_counts, "told the column": told, "your model": by_model}
-first = {name: line_end_loss(x, following) for name, x in asked.items()}
-rest = {name: losses[name] - first[name] for name in ("n-gram model", "your model")}
-reveal(guess, max(first, key=first.get))
-for name in asked:
-    other = f"which other? {rest[name]:.3f}" if name in rest else ""
-    print(f"{name:16} line end? {first[name]:.4f}   {other}")
+by_column = by_counts.clone()  # only its line ends are asked for
+chance = line_end_chances(learning, held_out[:-1], newline)
+by_column[..., newline] = chance.unfold(0, 64, 32).log()
+answers = {"n-gram model": by_counts, "told the column": by_column, "your model": by_model}
+line_end = {name: line_end_loss(x, following) for name, x in answers.items()}
+reveal(guess, max(line_end, key=line_end.get))
+print("does the line end?", {name: round(loss, 4) for name, loss in line_end.items()})
+others = {name: losses[name] - line_end[name] for name in ("n-gram model", "your model")}
+print("which other?", {name: round(loss, 3) for name, loss in others.items()})
 
 # %% [markdown]
 # Your model loses the second question by far and wins the first. So the two together, each on its own question, have a lower loss than the n-gram model alone.
 #
-# Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing: in half a minute it found that the length of a line matters, and how to read it off the last 64 characters.
+# Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing. Does it read how long a line is? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put in one, forty or ten characters back.
+
+# %% tags=["training"]
+ends = (held_out[64:] == newline).nonzero().flatten()
+text_before = held_out.unfold(0, 64, 1)[ends]  # the 64 characters in front of each line end
+joined = text_before.masked_fill(text_before == newline, known.encode(" ").item())
+at_ends = {}
+for back in (40, 10):
+    moved = joined.clone()
+    moved[:, -back] = newline
+    with torch.no_grad():
+        at_ends[back] = model(moved)[:, -1].softmax(-1)[:, newline].mean().item()
+    print(f"line break {back} characters back: probability of a line end {at_ends[back]:.2f}")
+
+# %% [markdown]
+# It does. Where the line seems short, an end is less likely, though the last nine characters are the same.
 
 # %% [markdown]
 # Look at the texts at the top again, where ↪ continues a line. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
@@ -474,19 +473,23 @@ by_larger = {n: line_end_loss(*predicted(larger, n, 4)) for n in (2, 4, 8, 16, 3
 print(f"the larger model: {late_loss(*predicted(larger, 128)):.2f} nats a character")
 
 # %% tags=["training", "hide-input"]
+curves = {"your model": curve, "larger model": by_larger}
+baselines = {name: line_end[name] for name in ("n-gram model", "told the column")}
+title = "With each longer window, the Transformers know line ends better"
+pictures.by_context(curves, baselines, title)
+
+# %% tags=["training", "hide-input"]
 claim = "your model wins line ends by 0.005 nats, and counts told the column are within 0.007 of it"
-behind = {name: first[name] - first["your model"] for name in asked}
+behind = {name: loss - line_end["your model"] for name, loss in line_end.items()}
 holds = behind["n-gram model"] > 0.005 and abs(behind["told the column"]) < 0.007
 training.expect(claim, holds, behind, model)
 claim = "each longer window helps, 4 are too few, and the larger model is ahead of all counts"
 falls = [*curve.values()] == sorted(curve.values(), reverse=True)
-most = first["told the column"] - 0.005
-holds = falls and curve[4] > first["n-gram model"] > curve[32] and by_larger[128] < most
-training.expect(claim, holds, {"n-gram model": first["n-gram model"]} | curve, model)
-curves = {"your model": curve, "larger model": by_larger}
-baselines = {name: first[name] for name in ("n-gram model", "told the column")}
-title = "With each longer window, the Transformers know line ends better"
-pictures.by_context(curves, baselines, title)
+baseline_loss, most = line_end["n-gram model"], line_end["told the column"] - 0.005
+holds = falls and curve[4] > baseline_loss > curve[32] and by_larger[128] < most
+training.expect(claim, holds, {"n-gram model": baseline_loss} | curve, model)
+claim = "a line end is likelier by 0.03 where the line seems longer"
+training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
 
 # %% [markdown]
 # The more it reads, the better it answers. The larger model is ahead of the counts that are told the column, too: it knows more about line ends than the column.

@@ -6,8 +6,46 @@
 # The rows of the table of 2017 have different costs, authors and code. **Which architecture wins if all get the same number of operations, the same data and the same training loop?**
 
 # %%
-from course_lib.exercises import reveal
+from course_lib.exercises import mine, reveal
 from course_lib.instruments import plots, results
+from course_lib.instruments.pictures import scaling as pictures
+
+estimate_parameters = mine("scaling/parameters")
+training_flops = mine("scaling/training_flops")
+
+# %% [markdown]
+# ## The table of 2017
+#
+# A table in Vaswani et al. 2017 made the Transformer famous. **BLEU** (lesson 11) scores translations from English to German; the cost is printed in FLOPs.
+
+# %% [markdown]
+# > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s). A training costs a *number* of **floating-point operations** (FLOPs), the same on a slow machine and on a fast one.
+#
+# And nobody counted them: section 6.1 of the paper multiplies training time, GPUs and an assumed rate. You can count. A step had about 25,000 source and 25,000 target tokens (section 5).
+
+# %% tags=["nbval-check-output"]
+counted = {}
+for name, d, steps, printed in (("base", 512, 1e5, 3.3e18), ("big", 1024, 3e5, 2.3e19)):
+    # a source token passes the encoder, a target token the decoder and the output layer
+    encoder = estimate_parameters(6, d, d, 4 * d)
+    decoder = encoder + 6 * 4 * d * d + 37_000 * d
+    counted[f"Transformer, {name}"] = flops = training_flops(encoder + decoder, 25_000 * steps)
+    print(f"{name}: counted {flops:.1e}, {flops / printed:.0%} of what is printed")
+
+# %% tags=["hide-input"]
+quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and training cost
+    "GNMT + RL": (24.6, 2.3e19),
+    "ConvS2S": (25.16, 9.6e18),
+    "mixture of experts": (26.03, 2.0e19),
+    "GNMT, ensemble": (26.30, 1.8e20),
+    "ConvS2S, ensemble": (26.36, 7.7e19),
+    "Transformer, base": (27.3, 3.3e18),
+    "Transformer, big": (28.4, 2.3e19),
+}
+pictures.table_of_2017(quoted, counted)
+
+# %% [markdown]
+# The GPUs did less than was assumed. The share of the peak rate that a training reaches is called **model FLOPs utilization** (MFU, Chowdhery et al. 2022). So the base model took even fewer operations than printed. The grey points are as printed.
 
 # %% [markdown]
 # ## Six models, one budget

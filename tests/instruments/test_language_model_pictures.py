@@ -46,11 +46,6 @@ def test_targets_are_the_inputs_one_place_on(said):
     assert "Inputs a, b, ␣; targets b, ␣, c:" in said[0]
 
 
-def test_tokens_are_counted(said):
-    pictures.pieces({"characters": list("the"), "merged": ["th", "e"]}, "title")
-    assert "characters: 3 tokens, t | h | e; merged: 2 tokens, th | e" in said[0]
-
-
 def test_the_best_context_of_each_way_to_count_is_named(said):
     pictures.counted({"one": {1: 2.0, 2: 1.5, 3: 1.75}, "other": {1: 2.0, 2: 1.5, 3: 1.25}})
     assert "one is lowest at 2 with 1.500; other is lowest at 3 with 1.250" in said[0]

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from matplotlib.patches import Rectangle
-
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
@@ -84,27 +82,6 @@ def shifted(text: str) -> None:
         "target is the input one place further right. Between them is the model, in which position "
         "i sees inputs 1 to i."
     )
-
-
-def pieces(cut: Mapping[str, Sequence[str]], title: str) -> None:
-    """Show one text cut into tokens in several ways, a row each, and how many there are."""
-    longest = max(len("".join(tokens)) for tokens in cut.values())
-    figure, ax = plots.axes(title, "", "", size=(8, 0.9 + 0.4 * len(cut)))
-    for row, (name, tokens) in enumerate(cut.items()):
-        x = 0
-        for i, token in enumerate(tokens):
-            low = (x, -row - 0.4)
-            ax.add_patch(Rectangle(low, len(token), 0.8, facecolor=plots.PALE[i % 2], ec="0.6"))
-            for j, letter in enumerate(token.replace("\n", "↵").replace(" ", "␣")):
-                ax.text(x + j + 0.5, -row, letter, ha="center", va="center", family="monospace")
-            x += len(token)
-        ax.text(-0.6, -row, name, ha="right", va="center")
-        ax.text(x + 0.6, -row, f"{len(tokens)} tokens", va="center")
-    widest = max(map(len, cut))
-    ax.set(xlim=(-0.75 * widest - 1, longest + 7), ylim=(-len(cut) + 0.4, 0.6))
-    ax.set_axis_off()
-    said = "; ".join(f"{name}: {len(x)} tokens, {' | '.join(x)}" for name, x in cut.items())
-    plots.show(figure, f"One text cut into tokens. {said}.".replace("\n", "↵"))
 
 
 def counted(losses: Mapping[str, Mapping[int, float]]) -> None:
@@ -225,12 +202,13 @@ def by_context(
     said = []
     for (name, loss), style in zip(baselines.items(), ("--", ":"), strict=False):
         ax.axhline(loss, color=ORANGE, linestyle=style, linewidth=1)
-        ax.text(1.1 * windows[-1], loss, name, color=ORANGE, va="bottom")
+        ax.text(6.8 * windows[-1], loss, name, color=ORANGE, ha="right", va="bottom")
         said.append(f"{name} {loss:.3f}")
     for (name, losses), colour in zip(curves.items(), (BLUE, GREEN), strict=True):
         ax.plot(list(losses), list(losses.values()), ".-", color=colour)
         last = max(losses)
-        ax.text(1.1 * last, losses[last], name, color=colour, va="top")
+        above = name == next(iter(curves))  # below the second curve there is room
+        ax.text(1.1 * last, losses[last], name, color=colour, va="bottom" if above else "top")
         said.append(f"{name} " + ", ".join(f"{loss:.3f} with {n}" for n, loss in losses.items()))
     ax.set_xscale("log", base=2)
     ax.set(xticks=windows, xticklabels=windows, xlim=(1.8, 7 * windows[-1]), ylim=(0, None))

@@ -175,13 +175,17 @@ def cache_step() -> None:
     )
 
 
-def leak() -> None:
-    """Show which tokens go into each state: with the mask, without it, and without it in steps."""
+def leak(masked: float, leaking: float, but_row_one: float) -> None:
+    """Show which tokens go into each state: with the mask, without it, in part, and in steps.
+
+    The numbers are how probable the right next word is in each case; in steps it is as `masked`.
+    """
     diagram, height, side = Diagram(), 1.7, (0.95, 0.6)
-    for left, name, last_read, in_steps in (
-        (2.0, "with the mask", (0, 1, 2), False),
-        (6.0, "without the mask", (2, 2, 2), False),
-        (10.0, "without the mask,\none token at a time", (0, 1, 2), True),
+    for left, bottom, name, last_read, in_steps, chance in (
+        (2.0, 6.2, "with the mask", (0, 1, 2), False, masked),
+        (7.0, 6.2, "without the mask", (2, 2, 2), False, leaking),
+        (2.0, 0.0, "with the mask in row one only", (0, 2, 2), False, but_row_one),
+        (7.0, 0.0, "without it, one token at a time", (0, 1, 2), True, masked),
     ):
         rows: list[list[Box]] = []
         strange: list[Box] = []
@@ -189,9 +193,10 @@ def leak() -> None:
             rows.append([])
             for i, last in enumerate((0, 1, 2) if level == 0 else last_read):
                 text = str(i + 1) if level == 0 else " ".join(str(j + 1) for j in range(last + 1))
-                # the last token's state goes wrong one block later: it reads the others' states
-                met = level == 0 or last_read[0] == 0 or (level == 1 and i == 2)
-                at = (left + 1.15 * i, level * height)
+                # unlike training: it reads a later token, or a state that is
+                read = rows[level - 1][: last + 1] if level else []
+                met = level == 0 or (last <= i and not any(box in strange for box in read))
+                at = (left + 1.15 * i, bottom + level * height)
                 rows[-1].append(diagram.box(text, at, "stream" if met else "key", size=side))
                 strange += [] if met else [rows[-1][-1]]
         for below, above in (rows[:2], rows[1:]):
@@ -203,13 +208,19 @@ def leak() -> None:
                     diagram.arrow(start, end, via=corners, role=role)
         for i in range(3 if in_steps else 1):
             middle = left + 1.15 * (i if in_steps else 1)
-            diagram.frame("", (middle, height), (1.07 if in_steps else 3.4, 2 * height + 0.8))
-        diagram.text(name, (left + 1.15, -0.95))
-    for level, text in enumerate(("token", "after\nblock 1", "after\nblock 2")):
-        diagram.text(text, (1.15, level * height), size=SMALL, align="right")
+            size = (1.07 if in_steps else 3.4, 2 * height + 0.8)
+            diagram.frame("", (middle, bottom + height), size)
+        diagram.text(name, (left + 1.15, bottom + 2 * height + 0.8))
+        diagram.text(f"Paris: {chance:.2f}", (left + 1.15, bottom - 0.85), size=SMALL)
+    for bottom in (6.2, 0.0):
+        for level, text in enumerate(("token", "after\nblock 1", "after\nblock 2")):
+            diagram.text(text, (1.15, bottom + level * height), size=SMALL, align="right")
     diagram.show(
-        "Three tokens through two blocks, three times. With the mask, the states hold token 1, "
+        "Three tokens through two blocks, four times. With the mask, the states hold token 1, "
         "tokens 1 and 2, tokens 1 to 3. Without it, all hold tokens 1 to 3: after block 1 the "
         "first two are coloured, as the weights never met such states; after block 2 all three. "
-        "Without it, but one token at a time in three passes: as with the mask."
+        "With the mask in row one only, the first token's states hold token 1, as in training; "
+        "the second is coloured after block 1, and the third after block 2. Without the mask, but "
+        "one token at a time in three passes: as with the mask. Paris has the probability "
+        f"{masked:.2f} with the mask, {leaking:.2f} without, {but_row_one:.2f} with row one masked."
     )

@@ -166,15 +166,34 @@ def scored(least: Mapping[float, float], fourth: Points, chosen: float) -> None:
 def waste(runs: Rows, budget: float, shares: Mapping[float, float]) -> None:
     """Show one valley in nats, and as the share of the budget that the best size would need.
 
-    `shares` are by the parameters.
+    `shares` are by the parameters. Between both panels, how the share of the largest size is found:
+    the least losses of this budget and of the one before say where its loss is reached.
     """
     title = "Flat in nats, steep in operations"
-    names = ["loss at one budget", "what the best size needs for that loss"]
-    figure, (left, right) = plots.panels(title, names, size=(8, 3.4))
-    [(points, colour)] = [(p, colour) for c, p, colour in _by_budget(runs) if c == budget]
+    names = ["losses at one budget", "where the best size has this loss", "for each size"]
+    figure, (left, middle, right) = plots.panels(title, names, size=(9.6, 3.4))
+    before, (_, points, colour) = [x for x in _by_budget(runs) if x[0] <= budget][-2:]
     _valley(left, budget, points, colour)
     left.set(xlabel="parameters N", ylabel="held-out loss (nats)", ylim=(0, 2.6), xlim=(6e3, 4e5))
     _sizes(left, 10_000, 30_000, 100_000)
+    stars = [(before[0], isoflop.minimum(before[1])[1]), (budget, isoflop.minimum(points)[1])]
+    middle.semilogx(*zip(*stars, strict=True), color=GREY, linewidth=1.2)
+    for (x, y), shade in zip(stars, (before[2], colour), strict=True):
+        middle.plot(x, y, "*", color=shade, markersize=13)
+    largest = max(shares)
+    high = float(np.mean([loss for n, loss in points if n == largest]))
+    place = shares[largest] / 100 * budget
+    middle.plot(budget, high, "o", color=colour, markersize=3.5)
+    arrow = {"arrowstyle": "->", "color": "black", "shrinkA": 4, "shrinkB": 0}
+    middle.annotate("", (place, high), (budget, high), arrowprops=arrow)
+    share = f"{shares[largest]:.0f} % of the budget"
+    above = {"xytext": (0, 6), "textcoords": "offset points", "ha": "left", "size": "small"}
+    middle.annotate(share, (place, high), **above)
+    room = 0.25 * (stars[0][1] - stars[1][1])
+    middle.set(xlabel="operations C", xlim=(0.7 * before[0], 1.6 * budget))
+    middle.set(ylim=(stars[1][1] - room, stars[0][1] + room))
+    middle.set_xticks([c for c, _ in stars], [_power(c) for c, _ in stars])
+    middle.minorticks_off()
     right.semilogx(*zip(*shares.items(), strict=True), "o-", color=colour)
     right.set(xlabel="parameters N", ylabel="% of the budget", ylim=(0, 105), xlim=(6e3, 1.3e5))
     _sizes(right, 10_000, 30_000, 100_000)
@@ -182,8 +201,9 @@ def waste(runs: Rows, budget: float, shares: Mapping[float, float]) -> None:
     plots.show(
         figure,
         f"Left, losses of one budget from zero on: {min(y for _, y in points):.2f} to "
-        f"{max(y for _, y in points):.2f}. Right, share of the budget that models of the best size "
-        f"need for the same losses: {said}.",
+        f"{max(y for _, y in points):.2f}. Middle, the least loss against operations: the largest "
+        f"size has {high:.2f}, which the best size has with {shares[largest]:.0f} % of the budget. "
+        f"Right, the same share for each size: {said}.",
     )
 
 
