@@ -82,7 +82,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained)))
 #
 # $$\text{pass@}k = 1 - \binom{n - c}{k} \Big/ \binom{n}{k} = 1 - \prod_{i = n - c + 1}^{n} \Big(1 - \frac{k}{i}\Big)$$
 #
-# Why not $1 - (1 - c/n)^k$? That may draw one wrong answer twice, so on average it is too small. And the product has no huge numbers in it.
+# Why not $1 - (1 - c/n)^k$? That may draw one wrong answer twice, so on average it is too small.
 
 # %%
 # exercise: reward/pass_at_k
@@ -177,7 +177,7 @@ check("reward/policy_loss", policy_loss)
 policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
-# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
+# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. With four steps on each draw, in a stored run, the clip changed next to nothing.
 #
 # One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
@@ -424,7 +424,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 #
 # $$L_{DPO} = -\log \sigma\Big(\beta \log \frac{\pi(y^+)}{\pi_0(y^+)} - \beta \log \frac{\pi(y^-)}{\pi_0(y^-)}\Big)$$
 #
-# No reward model, no drawing while it learns: pairs are enough.
+# Pairs are enough.
 
 
 # %% tags=["hide-input"]
