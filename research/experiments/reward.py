@@ -106,14 +106,13 @@ def short(answers: Answers, question: Question) -> list[float]:
 
 
 class Arm(NamedTuple):
-    """A reward, its advantage, which tokens are trained, how often on one draw, and the rate."""
+    """A reward, what its advantage is, which tokens are trained, and how often on one draw."""
 
     reward: Callable = right
     advantage: Callable = group_advantage
     mask: Callable = answer_tokens
     repeats: int = 1
     clip: float = 0.2
-    rate: float = RATE
 
 
 ARMS = {
@@ -211,7 +210,7 @@ def tuned(arm: Arm, seed: int, threads: int = 1) -> dict[str, Any]:
     model, seen = with_lora(copy.deepcopy(base()), seed), []
     start = time.process_time()
     drawn, own_loss = steps(model, arm, seed, seen), partial(loss, clip=arm.clip)
-    training.train(model, drawn, own_loss, steps=STEPS, learning_rate=arm.rate, seed=seed)
+    training.train(model, drawn, own_loss, steps=STEPS, learning_rate=RATE, seed=seed)
     seconds = round(time.process_time() - start, 1)
     found = {"cpu_seconds": seconds, "seen": seen[:STEPS], "after": measured(model)}
     torch.set_num_threads(before)

@@ -152,20 +152,19 @@ def house(home: Home, before: Home | None = None) -> None:
         room, thing = device.rsplit(" ", 1)
         kind, state, x = kind_of(device), home[device], left + WIDE / 2
         wide = WIDE * len(rooms[room])
-        if device == rooms[room][0]:
-            if room != roof:
-                wall = Rectangle((left, bottom), wide, HIGH, facecolor="white", edgecolor=WALL)
-                ax.add_patch(wall)
-            ax.text(left + wide / 2, bottom + 0.1, room, ha="center", size=8, color="0.45")
+        if device == rooms[room][0] and room != roof:
+            ax.add_patch(Rectangle((left, bottom), wide, HIGH, facecolor="white", edgecolor=WALL))
         if kind == "light" and state != "off":
             ax.add_patch(Circle((x, bottom + 0.85), 0.55, color=LIT, alpha=0.25))
         DRAWN[kind](ax, x, bottom + 0.85, state)
         ax.text(x, bottom + 0.32, f"{thing}: {state}", ha="center", size=8)
+        if device == rooms[room][0]:
+            ax.text(left + wide / 2, bottom + 0.1, room, ha="center", size=8, color="0.45")
         if device in changed:
             inside = (left + 0.04, bottom + 0.04), WIDE - 0.08, HIGH - 0.08
             ax.add_patch(Rectangle(*inside, fill=False, edgecolor=plots.COLOURS[1], linewidth=2.5))
-    widest = max(above, many - above) * WIDE
-    ax.set(aspect="equal", xlim=(-0.3, widest + 0.3), ylim=(-0.1, top + slope + 0.1))
+    widest = max((many - above) * WIDE + 0.1, above * WIDE + 0.3)
+    ax.set(aspect="equal", xlim=(-0.3, widest), ylim=(-0.1, top + slope + 0.1))
     ax.set_axis_off()
     said = ", ".join(f"{device} {state}" for device, state in home.items())
     news = f" Changed: {', '.join(changed)}." if changed else ""
