@@ -166,11 +166,11 @@ pictures.intents(
 )
 
 # %% [markdown]
-# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings less than half of the lead, and with 24 labels nothing. To predict tokens, sentences of one meaning need not have like vectors. Pairs train just that, and few labels then go far.
+# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings less than half of the lead, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
 #
 # <details><summary>How we know</summary>
 #
-# Three seeds draw the commands anew. Each head has the penalty that is best on two hundred other commands in known wordings. SmolLM2 gives the mean of its states after a middle block; after the last one it is worse. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
+# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block. The last block's do worse. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
 # </details>
 #
 # ## Train the encoder, too
@@ -433,7 +433,7 @@ eight = zip(asked, kept["examples"]["8"][0]["told"])
 print("capitals after eight:", *[told for (question, _), told in eight if "capital" in question])
 
 # %% [markdown]
-# Mostly the form: after wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models). Each dot is one draw of the examples.
+# Mostly the form: after wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models).
 #
 # Why do eight examples do worse than two? A form can be misread. Asked for Norway's capital, the model often says *Norway*: also one word, and a capital letter. On all other questions eight examples do better than two, with each draw.
 #
@@ -473,7 +473,6 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # ## Break it
 #
 # - Let `mask_tokens` mask all chosen tokens, always, and pretrain again. Does the model fill blanks better, or worse?
-# - Give `answer` examples whose answers are in capitals. Does it take that up?
 
 # %% [markdown]
 # ## What to remember

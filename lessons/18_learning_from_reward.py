@@ -177,7 +177,7 @@ check("reward/policy_loss", policy_loss)
 policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
-# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. With four steps on each draw, in a stored run, the clip changed next to nothing.
+# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. In a stored run with four, it changed next to nothing.
 #
 # One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
@@ -221,7 +221,7 @@ del gradients
 assert noises["no baseline"][1] > 4 * noises["the group's mean"][1]
 
 # %% [markdown]
-# Without a baseline a constant drowns the rewards: every answer is pushed up, good or bad. The group's mean takes any constant out, so its noise is the same in both columns. With 0 and 1 there is none to remove, and a reward of 0 happens to silence the wrong answers. A learned reward, below, has no such zero: only its differences mean anything.
+# Without a baseline a constant drowns the rewards: every answer is pushed up, good or bad. The group's mean takes any constant out, so its noise is the same in both columns. A learned reward, below, has no such zero: only its differences mean anything.
 
 # %% [markdown]
 # ## Two minutes
@@ -294,8 +294,9 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead of them: it has changed which word is said. *Rewarded alone* does at least as well: rewards of 0 and 1 have no constant to take out.
-#
+# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead of them: it has changed which word is said. *Rewarded alone* does at least as well: rewards of 0 and 1 have no constant to take out. Add 5 to each, and *rewarded alone* learns nothing (one run, last row below). GRPO's advantages stay the same.
+
+# %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
 
 # %%
@@ -305,6 +306,9 @@ guess = None  # percent
 untouched = ("before", "four examples", "GRPO", "rewarded alone", "DPO")
 listed = dict(zip(untouched, untouched))
 listed |= {"GRPO, with the fault": "end left out", "paid for few tokens": "short"}
+control = results.load("reward_controls")["figures"]
+runs |= {name: [run["after"] for run in found] for name, found in control["arms"].items()}
+listed |= dict(zip(control["arms"], control["arms"]))
 print("\n".join(answered.table({name: runs[key] for name, key in listed.items()})))
 reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
