@@ -193,8 +193,8 @@ def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:
     at = list(by_count).index(count)
     ax.plot([at] * len(wrong), [100 * y for y in wrong], "D", color=ORANGE, markersize=4)
     text = f"{count} with\nwrong answers"
-    low = {"color": ORANGE, "ha": "right", "va": "center", "size": "small"}
-    ax.text(at - 0.08, 100 * min(wrong), text, **low)
+    low, where = 100 * min(wrong), at - 0.08
+    ax.text(where, low, text, color=ORANGE, ha="right", va="center", size="small")
     last = len(by_count) - 0.92
     ax.text(last, 100 * echoed[-1] - 4, "repeat a word\nof the question", color=PINK, va="center")
     right = 100 * mean([*by_count.values()][-1])
