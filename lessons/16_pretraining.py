@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 15 · needs `minilm` (84 MB), `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
 #
-# Labels are expensive: somebody has to read each text and write down the answer. Text without labels is nearly free. **What does a model learn from text that nobody has labelled, and what is it good for afterwards?**
+# Labels are expensive: somebody has to read each text and write down the answer. Text without labels is nearly free. **What can a model learn from text before anybody labels it, and what is that good for afterwards?**
 #
 # At the end, your head on a pretrained encoder obeys sentences whose wording no label had. And you have pretrained a small encoder yourself.
 
@@ -154,19 +154,23 @@ training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 # %% [markdown]
 # The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So its vector of a new wording is near that of an old one.
 #
-# Which helps: what MiniLM has read, or its architecture? Two **ablations** keep the head. One gives the encoder random parameters. The other drops the encoder, and takes the mean of MiniLM's input embeddings:
+# Which helps: the architecture, the text, or the pairs? Two other encoders get the same head. One is MiniLM with random parameters, an **ablation**. The other is SmolLM2, which has read 2 trillion tokens, and no such pairs:
 
 # %%
 kept = results.load("pretraining")["figures"]
-control = results.load("input_embeddings")["figures"]
-pictures.intents(kept, control, "Pretraining pays off where the wording is new")
+control = results.load("without_pairs")["figures"]
+pictures.intents(
+    kept,
+    control,
+    "Where the wording is new, text and pairs lead, and text alone brings less than half of that",
+)
 
 # %% [markdown]
-# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. The input embeddings bring part of the lead: the smaller part with 24 labels, the larger with 100. The blocks bring the rest.
+# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings less than half of the lead, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
 #
 # <details><summary>How we know</summary>
 #
-# Three seeds draw the commands anew. Each head is fitted to the end, with the penalty that is best on two hundred other commands in known wordings. MiniLM was made to imitate a model of BERT's kind, then taught to give like sentences like vectors (lesson 09): what leads here is an encoder that has read, and has been taught which sentences are alike.
+# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block. The last block's do worse. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
 # </details>
 #
 # ## Train the encoder, too
@@ -335,7 +339,7 @@ claim = "with both sides your model is ahead of the trigrams, with the left one 
 training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, reader)
 
 # %% [markdown]
-# Your model needs both sides to be ahead. Give the counts both sides, too, and they lead again: in *a b x c d*, score each $x$ by $p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+# Your model needs both sides to be ahead. Give the counts both sides, too, and they lead again: in *a b x c d*, score each $x$ by the chain rule, $p(x, c, d \mid a, b) = p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
 
 # %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
@@ -421,13 +425,17 @@ for question, _ in asked[:5]:
 # %%
 guess = None  # (percent after true ones, percent after wrong ones)
 
-# %%
+# %% tags=["hide-input"]
 four = kept["examples"]["4"], kept["wrong examples"]
 reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs in four))
-pictures.examples_in_the_prompt(kept, "Most of what four examples bring is the form of the answer")
+pictures.examples_in_the_prompt(kept, "Examples teach a form, and not always the one you meant")
+eight = zip(asked, kept["examples"]["8"][0]["told"])
+print("capitals after eight:", *[told for (question, _), told in eight if "capital" in question])
 
 # %% [markdown]
-# The form does most of it: without examples a quarter of the answers already name the word, in a sentence about it. After wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models). Each dot is one draw of the examples. The draws differ widely, and eight examples do worse than two.
+# Mostly the form: after wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models).
+#
+# Why do eight examples do worse than two? A form can be misread. Asked for Norway's capital, the model often says *Norway*: also one word, and a capital letter. On all other questions eight examples do better than two, with each draw.
 #
 # ## What came of it
 #
@@ -465,12 +473,11 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # ## Break it
 #
 # - Let `mask_tokens` mask all chosen tokens, always, and pretrain again. Does the model fill blanks better, or worse?
-# - Give `answer` examples whose answers are in capitals. Does it take that up?
 
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. What a model learns from them helps in wordings that none of your labels has. You use it through a head, fine-tuning, the model's own score, or a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, fine-tuning, the model's own score, or a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
 #
 # | | |
 # |:-|:-|

@@ -61,3 +61,9 @@ def is_right(answer: str, word: str) -> bool:
     """Return True if an answer names the right word, or its number."""
     said = answer.casefold()
     return word.casefold() in said or NUMBERS.get(word, "\0") in said
+
+
+def is_echo(answer: str, question: str) -> bool:
+    """Return True if an answer is a part of its question: *Norway*, asked for Norway's capital."""
+    said = answer.strip(' ."').casefold()
+    return bool(said) and said in question.casefold()

@@ -130,9 +130,11 @@ distilling.along_the_way(kept)
 # Is that only a matter of little text? Here is the same with all of it, after as many steps:
 
 # %%
+print("at last  at its best")
 for arm, runs in kept["runs"].items():
-    print(f"{sum(run[-1] for run in runs) / len(runs):.2f}  {arm}")
-print(f"{kept['teacher']:.2f}  the larger model itself")
+    last, best = (sum(x) / len(runs) for x in ([run[-1] for run in runs], map(min, runs)))
+    print(f"{last:7.2f}{best:13.2f}  {arm}")
+print(f"{kept['teacher']:7.2f}{'':13}  the larger model itself")
 
 # %% [markdown]
 # With all of the text the teacher still helps at equal steps. But its own passes take time, too, and with half as many steps more the text alone is ahead. A teacher is worth its time where text is scarce.

@@ -46,6 +46,15 @@ def test_every_state_of_every_device_can_be_drawn(shown):
         assert all(f"{device} {state}" in said for device, state in now.items())
 
 
+def test_devices_of_one_room_are_in_one_room_whose_name_is_written_once(monkeypatch):
+    figures = []
+    monkeypatch.setattr(tool_use.plots, "show", lambda figure, said: figures.append(figure))
+    tool_use.house(home.at_first(["attic light", "attic window", "attic fan", "nursery lamp"]))
+    written = [x.get_text() for x in figures[0].axes[0].texts]
+    assert written.count("attic") == 1
+    assert "window: locked" in written
+
+
 def test_targets_are_the_tokens_of_the_answer_each_above_the_one_before_it(shown):
     said, _ = shown(lambda: tool_use.targets(["Hi", "Ġyou", "Ċ"], ["Yes", "Ġsir", "END"]))
     assert "6 tokens, of which 3 have a target" in said

@@ -19,9 +19,12 @@ def test_intents_are_told_as_means_of_the_seeds_for_both_lists(said):
     runs = {"known": [[0.5, 0.7], [1, 1]], "new wordings": [[0.2, 0.4], [0.6, 0.8]]}
     ways = dict.fromkeys(("frozen", "counted words", "not pretrained"), runs)
     figures = {"settings": {"labels": [24, 400]}, "intents": ways}
-    pictures.intents(figures, runs, "found")
+    low = {"known": [[0.1], [0.2]], "new wordings": [[0.3], [0.4]]}
+    control = {"settings": {"blocks": [15, 30]}, "blocks": {"15": low, "30": runs}}
+    pictures.intents(figures, control, "found")
     assert "labels were: a head on MiniLM 60 with 24 labels and 100 with 400" in said[0]
     assert "no label has: a head on MiniLM 30 with 24 labels and 70 with 400" in said[0]
+    assert "on SmolLM2, text alone 30 with 24 labels and 40 with 400" in said[0]
 
 
 def test_a_hidden_word_is_told_with_its_guess_and_its_chance(said):
@@ -30,16 +33,17 @@ def test_a_hidden_word_is_told_with_its_guess_and_its_chance(said):
     assert "my: my, 0.60, lord: love, 0.25" in said[0]
 
 
-def test_examples_in_the_prompt_are_told_by_their_number_and_by_what_names_the_word(said):
-    told = ["It is Seoul, I say.", "no"]  # the last two questions ask for Seoul and Buenos Aires
+def test_examples_in_the_prompt_are_told_by_their_number_and_by_what_repeats_the_question(said):
+    # the last two questions ask for the capitals of South Korea and of Argentina
+    told = ["South Korea.", "no"]
     runs = {"0": [0.1], "4": [0.5, 0.7], "8": [0.8]}
     figures = {
         "settings": {"wrong": 4},
         "examples": {n: [{"share": x, "told": told} for x in some] for n, some in runs.items()},
         "wrong examples": [{"share": 0.2}, {"share": 0.4}],
     }
-    figures["examples"]["8"][0]["told"] = ["Seoul", "Buenos Aires"]
+    figures["examples"]["0"][0]["told"] = ["It is Seoul, I say.", ""]
     pictures.examples_in_the_prompt(figures, "found")
     assert "0 examples 10, 4 examples 60, 8 examples 80" in said[0]
-    assert "name the word, whatever else they say: 50, 50, 100." in said[0]
+    assert "repeat a word of the question: 0, 50, 50." in said[0]
     assert said[0].endswith("4 examples with wrong answers: 30.")

@@ -8,13 +8,14 @@ import torch
 
 from course_lib.data import plays, store
 from course_lib.data.plays import ORDER, READ, TESTED
+from course_lib.data.questions import is_echo, questions
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results, training
 from course_lib.pretrained.play_reader import Reader
 from research.experiments import few_labels, pretraining
 
 KEPT = results.load("pretraining")["figures"]
-CONTROL = results.load("input_embeddings")["figures"]["new wordings"]
+CONTROL = results.load("without_pairs")["figures"]["blocks"]
 COUNTED = results.load("few_labels")["figures"]
 
 fetched = pytest.mark.skipif(
@@ -179,13 +180,26 @@ def test_the_same_encoder_with_random_parameters_is_below_both(way, kind):
     assert all(mean(a) < mean(b) for a, b in pairs)
 
 
-def test_the_input_embeddings_bring_part_of_the_lead_in_new_wordings_and_the_blocks_the_rest():
-    three = (seeds("counted words", "new wordings"), CONTROL, seeds("frozen", "new wordings"))
-    parts = []
-    for counted, embedded, frozen in zip(*(map(mean, way) for way in three), strict=True):
-        assert counted < embedded < frozen
-        parts.append((embedded - counted) / (frozen - counted))
-    assert parts[0] < 0.5 < parts[1]
+@pytest.mark.parametrize("block", CONTROL)
+def test_in_new_wordings_what_has_read_without_pairs_is_behind_what_has_seen_pairs(block):
+    both = zip(CONTROL[block]["new wordings"], seeds("frozen", "new wordings"), strict=True)
+    assert all(a < b for runs in both for a, b in zip(*runs, strict=True))
+
+
+def test_text_without_pairs_brings_less_than_half_of_the_lead_and_nothing_with_few_labels():
+    three = (
+        seeds("counted words", "new wordings"),
+        CONTROL["15"]["new wordings"],
+        seeds("frozen", "new wordings"),
+    )
+    parts = [
+        (text - counted) / (pairs - counted)
+        for counted, text, pairs in zip(*(map(mean, way) for way in three), strict=True)
+    ]
+    assert parts[0] < 0 < min(parts[1:])
+    assert max(parts) < 0.5
+    for middle, last in zip(*(CONTROL[x]["new wordings"] for x in ("15", "30")), strict=True):
+        assert mean(middle) > mean(last)
 
 
 def test_fine_tuning_gains_in_known_wordings_and_loses_in_new_ones_as_the_page_says():
@@ -223,6 +237,31 @@ def test_four_examples_with_wrong_answers_bring_most_of_what_true_ones_do():
 def test_with_eight_examples_each_draw_does_worse_than_with_two():
     two, eight = shares(KEPT["examples"]["2"]), shares(KEPT["examples"]["8"])
     assert all(b < a for a, b in zip(two, eight, strict=True))
+
+
+def of_capitals(run, of, is_capital):
+    """Count the answers of a draw to the questions for capitals, or to the others."""
+    answered = zip(run["told"], questions()[pretraining.LEARNED :], strict=True)
+    return sum(
+        of(told, *asked) for told, asked in answered if ("capital" in asked[0]) == is_capital
+    )
+
+
+def test_eight_examples_lose_capitals_to_echoes_of_the_country_and_win_on_all_other_questions():
+    def right(told, _, word):
+        return pretraining.one_word(told) == word.casefold()
+
+    def echo(told, question, _):
+        return is_echo(told, question)
+
+    for two, eight in zip(KEPT["examples"]["2"], KEPT["examples"]["8"], strict=True):
+        assert of_capitals(eight, right, True) < of_capitals(two, right, True)
+        assert of_capitals(eight, echo, True) > of_capitals(two, echo, True)
+        assert of_capitals(eight, right, False) > of_capitals(two, right, False)
+    echoes = [
+        sum(of_capitals(run, echo, True) for run in KEPT["examples"][n]) for n in ("1", "2", "8")
+    ]
+    assert echoes == [40, 10, 25]  # of 45
 
 
 def test_with_both_sides_the_n_gram_model_fills_blanks_as_the_page_says():

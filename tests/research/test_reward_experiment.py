@@ -3,10 +3,12 @@
 from statistics import mean
 
 import pytest
+import torch
 
 from course_lib.data.verifiable import LEARNED_KINDS, OTHER_KINDS
 from course_lib.instruments import answered, results
 from course_lib.instruments.answered import share
+from course_lib.reward import group_advantage
 
 FIGURES = results.load("reward")["figures"]
 RUNS = [run["after"] for name in ("GRPO", "rewarded alone") for run in FIGURES["arms"][name]]
@@ -68,6 +70,15 @@ def test_the_clip_makes_no_difference_in_four_steps_on_a_draw():
         share(arms[f"four steps a draw{x}"][0]["after"], LEARNED_KINDS) for x in ("", ", no clip")
     )
     assert clipped == pytest.approx(free, abs=0.05)
+
+
+def test_with_a_constant_in_the_rewards_and_no_baseline_less_is_right_than_before_training():
+    [run] = results.load("reward_controls")["figures"]["arms"]["rewarded alone, 5 added"]
+    assert share(run["after"], LEARNED_KINDS) < 0.5 * share(FIGURES["before"], LEARNED_KINDS)
+    rewards = torch.tensor([0.0, 0, 1, 0])
+    torch.testing.assert_close(
+        group_advantage(rewards + 5), group_advantage(rewards), atol=1e-4, rtol=0
+    )
 
 
 def test_direct_preference_optimization_stays_behind_with_each_seed():

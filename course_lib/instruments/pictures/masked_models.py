@@ -10,7 +10,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from course_lib.data.questions import is_right, questions
+from course_lib.data.questions import is_echo, questions
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
@@ -118,16 +118,17 @@ def intents(figures: Mapping[str, Any], control: Mapping[str, Any], title: str) 
     """Show how many commands are understood, in known wordings and in new ones, a dot a seed.
 
     `figures` are those of research/results/pretraining.json, `control` those of
-    input_embeddings.json.
+    without_pairs.json.
     """
     labels = figures["settings"]["labels"]
     names = {
         "a head on MiniLM": "frozen",
-        "on its input embeddings": "input embeddings",
+        "on SmolLM2, text alone": "without pairs",
         "counted words": "counted words",
         "on random parameters": "not pretrained",
     }
-    ways = figures["intents"] | {"input embeddings": control}
+    middle = str(control["settings"]["blocks"][0])
+    ways = figures["intents"] | {"without pairs": control["blocks"][middle]}
     figure, panels = plots.panels(title, list(LISTS.values()), size=(8.4, 3.6))
     colours, said = (BLUE, GREEN, GREY, PINK), []
     for ax, (key, name) in zip(panels, LISTS.items(), strict=True):
@@ -170,13 +171,13 @@ def each_hidden(
 def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:
     """Show how often a model answers in one right word, by the number of examples it has read.
 
-    `figures` are those of research/results/pretraining.json; a dot is a draw of the examples. In
-    grey is how often its answer names the word, whatever else it says.
+    `figures` are those of research/results/pretraining.json; a dot is a draw of the examples. The
+    dashed line is how often its whole answer is a part of the question.
     """
     by_count = {int(n): [run["share"] for run in runs] for n, runs in figures["examples"].items()}
-    words = [word for _, word in questions()][-len(figures["examples"]["0"][0]["told"]) :]
-    named = [
-        mean(is_right(*one) for run in runs for one in zip(run["told"], words, strict=True))
+    asked = [question for question, _ in questions()][-len(figures["examples"]["0"][0]["told"]) :]
+    echoed = [
+        mean(is_echo(*one) for run in runs for one in zip(run["told"], asked, strict=True))
         for runs in figures["examples"].values()
     ]
     wrong, count = (
@@ -185,23 +186,26 @@ def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:
     )
     figure, ax = plots.axes(title, "examples in the prompt", "of the answers, %", size=(6.8, 3.3))
     places = range(len(by_count))
-    ax.plot(places, [100 * share for share in named], color=GREY, linestyle="--")
+    ax.plot(places, [100 * share for share in echoed], color=PINK, linestyle="--")
     ax.plot(places, [100 * mean(seeds) for seeds in by_count.values()], color=BLUE)
     for x, seeds in zip(places, by_count.values(), strict=True):
         ax.plot([x] * len(seeds), [100 * y for y in seeds], "o", color=BLUE, markersize=4)
     at = list(by_count).index(count)
     ax.plot([at] * len(wrong), [100 * y for y in wrong], "D", color=ORANGE, markersize=4)
-    text = f"{count} with wrong answers"
-    ax.text(at, 100 * min(wrong) - 3, text, color=ORANGE, ha="center", va="top", size="small")
-    ax.text(-0.05, 100 * named[0] + 10, "name the right word", color=GREY, size="small")
-    ax.text(0.45, 100 * mean(by_count[0]) + 1, "are that word", color=BLUE, size="small")
+    text = f"{count} with\nwrong answers"
+    low, where = 100 * min(wrong), at - 0.08
+    ax.text(where, low, text, color=ORANGE, ha="right", va="center", size="small")
+    last = len(by_count) - 0.92
+    ax.text(last, 100 * echoed[-1] - 4, "repeat a word\nof the question", color=PINK, va="center")
+    right = 100 * mean([*by_count.values()][-1])
+    ax.text(last, right, "are the\nright word", color=BLUE, va="center")
     ax.set_xticks(list(places), [str(n) for n in by_count])
-    ax.set(ylim=(0, 100), xlim=(-0.2, len(by_count) - 0.2))
+    ax.set(ylim=(0, 100), xlim=(-0.2, len(by_count) + 0.2))
     said = ", ".join(f"{n} examples {100 * mean(x):.0f}" for n, x in by_count.items())
-    naming = ", ".join(f"{100 * share:.0f}" for share in named)
+    echoes = ", ".join(f"{100 * share:.0f}" for share in echoed)
     plots.show(
         figure,
         "Percent of questions answered in exactly the one right word, by the number of examples "
-        f"in the prompt, means of {len(wrong)} draws: {said}. Answers that name the word, whatever "
-        f"else they say: {naming}. {count} examples with wrong answers: {100 * mean(wrong):.0f}.",
+        f"in the prompt, means of {len(wrong)} draws: {said}. Answers that only repeat a word of "
+        f"the question: {echoes}. {count} examples with wrong answers: {100 * mean(wrong):.0f}.",
     )

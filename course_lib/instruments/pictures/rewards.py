@@ -50,11 +50,12 @@ def clip() -> None:
         ax.axvline(1, color="0.8", linewidth=1, zorder=0)
         ax.set(xlabel="ratio of a token's probability to the old one")
     panels[0].set_ylabel("gain")
+    panels[0].text(1.42, 1.5, "not clipped", color="0.4", ha="right", size="small")
     plots.show(
         figure,
         "Gain of a token over the ratio, from 0.4 to 1.6. For a good answer the gain rises with "
         "the ratio up to 1.2 and is flat above. For a bad answer it is flat below 0.8, and falls "
-        "from there on.",
+        "from there on. A dashed line is the gain that is not clipped.",
     )
 
 

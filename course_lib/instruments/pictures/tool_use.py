@@ -123,34 +123,48 @@ DRAWN: dict[str, Callable[[Axes, float, float, str], None]] = {
 
 
 def house(home: Home, before: Home | None = None) -> None:
-    """Show a home's devices, a room each; what is not as it was `before` has a frame.
+    """Show a home's devices in their rooms; what is not as it was `before` has a frame.
 
-    The first is below the roof, and the others are on two floors, the larger part on the ground.
+    The first room is in the roof if it has one device, and the others are on two floors, at most
+    half of the devices on the upper one.
     """
-    roof, *rest = home
-    above = len(rest) // 2
+    rooms: dict[str, list[str]] = {}
+    for device in home:
+        rooms.setdefault(device.rsplit(" ", 1)[0], []).append(device)
+    roof, *rest = rooms
+    if len(rooms[roof]) > 1:
+        roof, rest = "", [*rooms]
+    many, above = sum(len(rooms[room]) for room in rest), 0
+    corners: dict[str, tuple[float, float]] = {}
+    for room in rest:
+        up = above + len(rooms[room]) <= many // 2 and len(corners) == above
+        left = above if up else len(corners) - above
+        above += len(rooms[room]) if up else 0
+        corners |= {x: ((left + i) * WIDE, HIGH * up) for i, x in enumerate(rooms[room])}
     figure, ax = plots.plt.subplots(figsize=(6.6, 4.3))
-    top, middle = 2 * HIGH, above * WIDE / 2
-    slope = [(-0.2, top), (middle, top + 1.9), (above * WIDE + 0.2, top)]
-    ax.add_patch(Polygon(slope, facecolor="white", edgecolor=WALL))
-    corners = {roof: (middle - WIDE / 2, top)}
-    corners |= {device: (i * WIDE, HIGH) for i, device in enumerate(rest[:above])}
-    corners |= {device: (i * WIDE, 0.0) for i, device in enumerate(rest[above:])}
+    top, middle, slope = 2 * HIGH, above * WIDE / 2, 1.9 if roof else 0.9
+    gable = [(-0.2, top), (middle, top + slope), (above * WIDE + 0.2, top)]
+    ax.add_patch(Polygon(gable, facecolor="white", edgecolor=WALL))
+    if roof:
+        corners = {rooms[roof][0]: (middle - WIDE / 2, top)} | corners
     changed = [device for device in home if before and home[device] != before[device]]
     for device, (left, bottom) in corners.items():
         room, thing = device.rsplit(" ", 1)
         kind, state, x = kind_of(device), home[device], left + WIDE / 2
-        if device != roof:
-            ax.add_patch(Rectangle((left, bottom), WIDE, HIGH, facecolor="white", edgecolor=WALL))
+        wide = WIDE * len(rooms[room])
+        if device == rooms[room][0] and room != roof:
+            ax.add_patch(Rectangle((left, bottom), wide, HIGH, facecolor="white", edgecolor=WALL))
         if kind == "light" and state != "off":
             ax.add_patch(Circle((x, bottom + 0.85), 0.55, color=LIT, alpha=0.25))
         DRAWN[kind](ax, x, bottom + 0.85, state)
         ax.text(x, bottom + 0.32, f"{thing}: {state}", ha="center", size=8)
-        ax.text(x, bottom + 0.1, room, ha="center", size=8, color="0.45")
+        if device == rooms[room][0]:
+            ax.text(left + wide / 2, bottom + 0.1, room, ha="center", size=8, color="0.45")
         if device in changed:
             inside = (left + 0.04, bottom + 0.04), WIDE - 0.08, HIGH - 0.08
             ax.add_patch(Rectangle(*inside, fill=False, edgecolor=plots.COLOURS[1], linewidth=2.5))
-    ax.set(aspect="equal", xlim=(-0.3, (len(rest) - above) * WIDE + 0.1), ylim=(-0.1, top + 2))
+    widest = max((many - above) * WIDE + 0.1, above * WIDE + 0.3)
+    ax.set(aspect="equal", xlim=(-0.3, widest), ylim=(-0.1, top + slope + 0.1))
     ax.set_axis_off()
     said = ", ".join(f"{device} {state}" for device, state in home.items())
     news = f" Changed: {', '.join(changed)}." if changed else ""

@@ -1,0 +1,52 @@
+"""Lesson 18: what a constant in the rewards does where there is no baseline.
+
+A control of `reward`, with its questions, steps and rate: "rewarded alone" with 5 added to each
+reward. To the advantages of a group a constant makes no difference.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+
+from course_lib.data.verifiable import LEARNED_KINDS, OTHER_KINDS, Question
+from course_lib.instruments import answered, results
+from research.experiments.reward import SETTINGS, Answers, Arm, right, tuned
+
+LESSON = "18"
+SEEDS = (0,)
+ADDED = 5.0  # to each reward
+once = partial(results.once, "reward_controls", SETTINGS)
+
+
+def raised(answers: Answers, question: Question) -> list[float]:
+    """Reward as `right` does, and add a constant."""
+    return [reward + ADDED for reward in right(answers, question)]
+
+
+CONTROLS = {"rewarded alone, 5 added": Arm(raised, advantage=lambda rewards: rewards)}
+
+
+def measure() -> dict[str, Any]:
+    """Return what each control sees while it is trained, and what it answers afterwards."""
+    torch.set_num_threads(1)
+    return {
+        "settings": SETTINGS | {"added": ADDED},
+        "arms": {
+            name: [once(f"{name} {seed}", partial(tuned, arm, seed)) for seed in SEEDS]
+            for name, arm in CONTROLS.items()
+        },
+    }
+
+
+def table(figures: dict[str, Any]) -> Iterator[str]:
+    """Yield what is rewarded after each training, and in its steps."""
+    yield f"{'':28}{'learned kinds':>15}{'other kinds':>13}   right in each step"
+    for name, runs in figures["arms"].items():
+        for run in runs:
+            learned, other = (
+                answered.share(run["after"], kinds) for kinds in (LEARNED_KINDS, OTHER_KINDS)
+            )
+            seen = " ".join(f"{step['right']:.2f}" for step in run["seen"])
+            yield f"{name:28}{learned:15.1%}{other:13.1%}   {seen}"
