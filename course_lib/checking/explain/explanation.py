@@ -137,7 +137,7 @@ def unused(exercise: Exercise, source: Source, said: str) -> str:
     others = [f"`{name}`" for name in sorted(source.reads - given)]
     place = "its place" if len(never) == 1 else "their place"
     come = "comes" if len(others) == 1 else "come"
-    read = f": {_listed(others)} in {place} {come} from another cell" if others else ""
+    read = f": {_listed(others)} in {place} {come} from outside the function" if others else ""
     return f" {_listed(never)} {'is' if len(never) == 1 else 'are'} never used{read}."
 
 

@@ -3,8 +3,8 @@
 It costs no points.
 """
 
-import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -140,15 +140,13 @@ def _on_its_own_device(exercise: Exercise, answer: Answer, question: Question) -
 
 def _unguarded(exercise: Exercise, answer: Answer) -> str | None:
     """Find that the lines of the stub which refuse bad arguments are gone."""
-    source = answer.describe().source
-    refuses = [x for x in ast.walk(ast.parse(exercise.stub)) if isinstance(x, ast.Raise)]
-    given = [x for x in map(ast.unparse, refuses) if "NotImplementedError" not in x]
-    if not given or source is None or "raise" in source or "assert" in source:
+    refuses = re.search(r"raise (?!NotImplementedError)(\w+)\(", exercise.stub)
+    source = answer.describe().source if refuses else None
+    if refuses is None or source is None or re.search(r"\b(raise|assert)\b", source):
         return None
-    error = given[0].removeprefix("raise ").partition("(")[0]
     return (
-        f"One remark: the lines that you were given refuse bad arguments with a {error}, and no "
-        "line of yours does."
+        f"One remark: the lines that you were given refuse bad arguments with a {refuses[1]}, and "
+        "no line of yours does."
     )
 
 

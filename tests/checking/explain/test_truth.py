@@ -279,6 +279,6 @@ def test_what_an_answer_imports_is_of_no_other_cell():
     head = "def neighbours(blocks, window, global_blocks, random_blocks, seed):"
     source = Source(f"import random\n\n{head}\n    return random.random() + K\n")
     said = unused(load("efficient/neighbours"), source, "")
-    assert "`seed` are never used: `K` in their place comes from another cell." in said
+    assert "`seed` are never used: `K` in their place comes from outside the function." in said
     own = Source(f"import random\nK = 3\n\n{head}\n    return random.random() + K\n")
-    assert "another cell" not in unused(load("efficient/neighbours"), own, "")
+    assert "outside" not in unused(load("efficient/neighbours"), own, "")
