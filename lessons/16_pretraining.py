@@ -162,15 +162,15 @@ control = results.load("without_pairs")["figures"]
 pictures.intents(
     kept,
     control,
-    "Where the wording is new, text and pairs lead, and text alone brings less than half of that",
+    "Where the wording is new, text and pairs lead by far, text alone by little or nothing",
 )
 
 # %% [markdown]
-# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings less than half of the lead, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
+# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings much less, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
 #
 # <details><summary>How we know</summary>
 #
-# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block. The last block's do worse. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
+# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block, chosen on these sentences: it is at its best here. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
 # </details>
 #
 # ## Train the encoder, too

@@ -247,10 +247,9 @@ def _not_finite(pairs: list[Pair]) -> str | None:
             if all(test(x.got).all() for x in pairs):
                 return f"Every number of the result is {word}."
             count, number = int(odd[0].sum()), odd[0].numel()
-            none = "they" if test(pairs[0].expected).any() else "none"
-            not_ = " not" if none == "they" else ""
-            are = "is" if count == 1 else "are"
-            return f"{count} of {number} numbers {are} {word}, where {none} should{not_} be."
+            are, they = ("is", "it") if count == 1 else ("are", "they")
+            should = f"{they} should not" if test(pairs[0].expected).any() else "none should"
+            return f"{count} of {number} numbers {are} {word}, where {should} be."
     return None
 
 
@@ -483,7 +482,7 @@ def _first_number(x: Pair) -> str | None:
     number, every = int(wrong.sum()), wrong.numel()
     many = f"{number} of {every} numbers {'is' if number == 1 else 'are'} wrong"
     many = many if number < every else "every number is wrong"
-    where = f"at {_place(place, x.names)} it" if x.in_place else "one of them"
+    where = f"at {_place(place, x.names)} it" if x.in_place else "it" if number == 1 else "one"
     return f"{many}: {where} is {there}"
 
 

@@ -225,7 +225,7 @@ SAID = [
     ("self_attention/scaled_dot_product", with_dropout, "drawn at random"),
     ("attention/softmax", without_a_peak, "Does something become infinite on the way"),
     ("delta_rule/attention", state_detached, "not the gradient of `k`"),
-    ("efficient/choose_blocks", by_the_largest_score, "wrong: one of them is"),
+    ("efficient/choose_blocks", by_the_largest_score, "wrong: one is"),
 ]
 
 
