@@ -362,7 +362,7 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates the gradient reaches the beginning of the word. In the RNN, training has made it worse: it drives the states close to ±1, where the tanh is flat. Its mean slope falls from 0.86 to 0.14. And g2p-en, which has gates too, gets the first five sounds of the long word right. They come from the letters farthest back, which a network that forgets would lose first. So forgetting is not what stops it.
+# Through your trained gates the gradient reaches the beginning of the word. In the RNN, training has made it worse: it drives the states close to ±1, where the tanh is flat. And g2p-en, with gates too, gets the first five sounds of the long word right: a network that forgets would lose those first. So forgetting is not what stops it.
 #
 # ## Question two: is it too small?
 #

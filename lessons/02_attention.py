@@ -371,7 +371,7 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*. Other such sounds do the same: in three trained models, the most weighted state accounts for three quarters of the drop, all else for a fifth.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*. Other such sounds do likewise: in three trained models, the most weighted state accounts for three quarters of the drop, all else for a fifth.
 #
 # *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your percentages show how both can be right.
 

@@ -117,9 +117,9 @@ assert cosine(alarum, trumpets) > 0.6 and alarum.norm() > 1.8 * ring.norm() and 
 # %% [markdown]
 # ## A trained encoder, and its rivals
 #
-# MiniLM has six layers of attention. Lesson 03 asked it for *ring*. Here are three more nouns with two senses: a *bat* (animal, club), a *spring* (season, water) and a *match* (game, fire). For each, three lines describe one sense and three the other. Then come twelve new lines, in which the clue is more than two tokens away, and eight lines with both senses.
+# MiniLM has six layers of attention. Lesson 03 asked it for *ring*. Here are three more nouns with two senses: a *bat* (animal, club), a *spring* (season, water) and a *match* (game, fire). For each, three lines describe either sense. Then come twelve new lines, in which the clue is more than two tokens away, and eight lines with both senses.
 #
-# The rivals are those of the lesson: the word sees nothing but itself, the average of two tokens on each side, the average of the line. **Which is best with one sense in a line, which with two?**
+# The rivals are the lesson's: the word alone, the average of two tokens on each side, that of the line. **Which is best with one sense in a line, which with two?**
 
 # %%
 guess = None  # (one, two), of "attention", "itself alone", "window" and "average"
@@ -144,6 +144,7 @@ def in_order(way, lines):
     return sum(two > one for one in first for two in second)
 
 
+# %%
 totals = {}
 for word, lines in kept["both"].items():
     print(f"{word:28}  one sense  both")
@@ -185,8 +186,8 @@ assert list(found.values())[::2] == [7, 8]
 # ## What to remember
 #
 # - The topic of a line is in the average of its vectors, and version 1 is a worse average.
-# - A row of weights for each token is needed where two tokens of one line need different things. That was the pointer task.
+# - Two tokens of one line that need different things need a row of weights each. That was the pointer task.
 # - Before you credit attention, cut it and measure, and ask what an average and a window reach.
-# - Compare nouns with nouns. Our first *rings* were verbs for the sound and nouns for the jewel, and an encoder can tell a verb from a noun without knowing what either means.
+# - Compare nouns with nouns. Our first *rings* were verbs for the sound, and an encoder tells verbs from nouns without knowing what either means.
 #
 # Levy et al. 2015 (the word vectors); Wang et al. 2020b (MiniLM). Titles and links: docs/REFERENCES.md.

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from tqdm import tqdm
 
-from course_lib.files.course_map import number_of
+from course_lib.files.course_map import is_exploration, number_of
 from course_lib.instruments import results
 from lessons import build
 
@@ -48,11 +48,13 @@ def table(figures: dict) -> str:
 
 
 def main() -> None:
-    """Print the table; of all pages, keep it in research/results/pages_cost.json."""
+    """Print the table; of all lessons, keep it in research/results/pages_cost.json."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all pages)")
+    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all lessons)")
     options = parser.parse_args()
     start, pages = time.perf_counter(), build.lesson_files(options.numbers)
+    if not options.numbers:
+        pages = [page for page in pages if not is_exploration(number_of(page))]
     figures = {number_of(page): cost(page) for page in tqdm(pages)}
     print(table(figures))
     if not options.numbers:
