@@ -187,7 +187,7 @@ assert list(found.values())[::2] == [7, 8]
 #
 # - The topic of a line is in the average of its vectors, and version 1 is a worse average.
 # - Two tokens of one line that need different things need a row of weights each. That was the pointer task.
-# - Before you credit attention, cut it and measure, and ask what an average and a window reach.
+# - Before you credit attention, ask what an average and a window reach.
 # - Compare nouns with nouns. Our first *rings* were verbs for the sound, and an encoder tells verbs from nouns without knowing what either means.
 #
 # Levy et al. 2015 (the word vectors); Wang et al. 2020b (MiniLM). Titles and links: docs/REFERENCES.md.
