@@ -141,7 +141,7 @@ def test_colab_keeps_its_packages_and_starts_again(wheel, environment, tmp_path,
     lines = Path(COLAB, "backend-info", "pip-freeze.txt").read_text("utf8").split()
     published = {canonicalize_name(x): f"{x}=={y}" for x, y in re.findall(PIN, "\n".join(lines))}
     needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
-    needed += ["traitlets", "anywidget"]  # of its kernel, which does not say so
+    needed += ["traitlets", "anywidget", "httplib2"]  # of its kernel, which does not say so
     names = {canonicalize_name(Requirement(x).name) for x in needed} & published.keys()
     there = [published[x] for x in sorted(names)]
     there += [x for x in PINS if x.startswith("torch==")]
