@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import Source, define, self_contained
@@ -28,8 +28,7 @@ from course_lib.files.workspace import MARK, VARIABLE, Workspace
 NOT_PASSED = "the library's, until yours has passed"
 
 _kept: list[Any] = []  # answers that `mine` has returned
-# what `mine` has still to say, and where to: a check that runs its cell anew prints nowhere
-_named: dict[tuple[str, TextIO], list[Exercise]] = {}
+_named: dict[str, list[Exercise]] = {}  # of which exercises `mine` has still to say whose they are
 
 cells.follow()
 
@@ -187,8 +186,9 @@ def mine(exercise_id: str) -> Callable:
     """
     exercise = load(exercise_id)
     whose, answer = _whose(exercise)
-    _named.setdefault((whose, sys.stdout), []).append(exercise)
-    cells.at_end(_say_whose)
+    if sys.stdout:  # a check that runs the cell anew has none
+        _named.setdefault(whose, []).append(exercise)
+        cells.at_end(_say_whose)
     return answer
 
 
@@ -215,12 +215,12 @@ def _whose(exercise: Exercise) -> tuple[str, Callable]:
 
 def _say_whose() -> None:
     """Print for each name whose it is: those of one kind in one line."""
-    for (whose, out), exercises in _named.items():
+    for whose, exercises in _named.items():
         names = ", ".join(dict.fromkeys(x.name for x in exercises))
         if whose == NOT_PASSED:
             pages = sorted({x.lesson for x in exercises})
             whose += f" in {', '.join(pages)}"
-        print(f"{names}: {whose}", file=out)
+        print(f"{names}: {whose}")
     _named.clear()
 
 

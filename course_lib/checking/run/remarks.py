@@ -135,7 +135,7 @@ def _on_its_own_device(exercise: Exercise, answer: Answer, question: Question) -
     # what is on the meta device comes back as no tensor
     if not any(tensors(answer.run(request).output)):
         return None
-    return "One remark: `device` is never used, so on a GPU the result would be on the CPU."
+    return "One remark: whatever `device` is, the result is on the CPU."
 
 
 def _unguarded(exercise: Exercise, answer: Answer) -> str | None:

@@ -136,13 +136,14 @@ def test_a_cell_says_once_of_all_its_names_whose_they_are(run):
     )
 
 
-def test_what_an_answer_takes_from_an_earlier_lesson_prints_nothing_above_its_panel(run):
+def test_what_an_answer_takes_from_an_earlier_lesson_prints_nothing_beside_its_panel(run):
     run("forget", FORGET)
     run("set-up", SET_UP)
     run("own", TAKES)
     run("earlier", 'softmax = mine("attention/softmax")')
     shown = run("check", 'check("self_attention/scaled_dot_product")').lstrip()
     assert shown.startswith("✓ self_attention/scaled_dot_product")
+    assert "the library's, until" not in shown
 
 
 @pytest.mark.parametrize(

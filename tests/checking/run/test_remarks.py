@@ -99,7 +99,7 @@ def of_float32(n, d_model):
 @pytest.mark.parametrize(
     ("exercise_id", "answer", "said"),
     [
-        ("positions/relative_index", at_home, "`device` is never used"),
+        ("positions/relative_index", at_home, "whatever `device` is, the result is on the CPU"),
         ("masks/causal", unguarded, "with a ValueError, and no line of yours does."),
         ("self_attention/project", in_a_list, "returns a list, and should return a tuple."),
         ("windows/layers_needed", whole_float, "returns a float, and should return a whole number"),
