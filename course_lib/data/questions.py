@@ -63,7 +63,12 @@ def is_right(answer: str, word: str) -> bool:
     return word.casefold() in said or NUMBERS.get(word, "\0") in said
 
 
+def one_word(text: str) -> str:
+    """Return an answer without marks around it, in small letters."""
+    return text.strip(' ."').casefold()
+
+
 def is_echo(answer: str, question: str) -> bool:
     """Return True if an answer is a part of its question: *Norway*, asked for Norway's capital."""
-    said = answer.strip(' ."').casefold()
+    said = one_word(answer)
     return bool(said) and said in question.casefold()

@@ -13,6 +13,7 @@ from course_lib.before_attention import rnn_cell, unroll
 from course_lib.data import spelling
 from course_lib.instruments import training
 from course_lib.seq2seq import PAD, START, STOP, decode_greedy, next_token_loss
+from research.experiments.long_words import LONGEST
 
 LESSON = "01"
 SEEDS = (0,)
@@ -20,7 +21,7 @@ SEEDS = (0,)
 D, D_EMBEDDING, BATCH = 64, 32, 128
 LENGTHS = range(3, 6)
 PAGE = (1000, 0.01, False)  # as trained on the page
-LONGEST, FIRST = "supercalifragilisticexpialidocious", 31  # the letters that the gradient crosses
+FIRST = 31  # letters of the long word, which the gradient crosses
 ARMS = {  # steps, learning rate, orthogonal
     "rate 0.001": (1000, 0.001, False),
     "rate 0.003": (1000, 0.003, False),

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from course_lib.data import home_commands
 from course_lib.data.home_commands import Command
-from course_lib.data.questions import questions
+from course_lib.data.questions import one_word, questions
 from course_lib.instruments import intents, results, training
 from course_lib.pretrained import minilm, smollm2
 from course_lib.pretrained.minilm import MiniLM
@@ -127,24 +127,24 @@ def measure_examples(count: int, seed: int, exchanged: bool = False) -> dict[str
     return {"share": round(mean(right), 4), "told": told}
 
 
-def one_word(text: str) -> str:
-    """Return an answer without marks around it, in small letters."""
-    return text.strip(' ."').casefold()
-
-
 @cache
 def _causal() -> smollm2.SmolLM2:
     return smollm2.load()
+
+
+def by_labels(way: Any, once: Callable, measured: Callable) -> list[list[dict[str, float]]]:
+    """Return what is `measured`, for each number of labels the seeds'."""
+    return [
+        [once(f"{way} {n} {seed}", partial(measured, way, n, seed)) for seed in SEEDS]
+        for n in LABELS
+    ]
 
 
 def measure() -> dict[str, Any]:
     """Return the shares of commands by way, list and number of labels, and those of questions."""
     torch.set_num_threads(1)
     runs = {
-        way: [
-            [once(f"{way} {n} {seed}", partial(measure_linear, way, n, seed)) for seed in SEEDS]
-            for n in LABELS
-        ]
+        way: by_labels(way, once, measure_linear)
         for way in ("counted words", "frozen", "not pretrained")
     }
     asked = {
@@ -159,8 +159,8 @@ def measure() -> dict[str, Any]:
     return {
         "settings": SETTINGS,
         "intents": {
-            way: {name: [[run[name] for run in seeds] for seeds in by_labels] for name in LISTS}
-            for way, by_labels in runs.items()
+            way: {name: [[run[name] for run in seeds] for seeds in of] for name in LISTS}
+            for way, of in runs.items()
         },
         "examples": asked,
         "wrong examples": wrong,

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from course_lib.instruments import intents, results
 from course_lib.pretrained import smollm2
 from research.experiments.few_labels import linear, share_right
-from research.experiments.pretraining import LABELS, LISTS, PENALTIES, SEEDS, split
+from research.experiments.pretraining import LABELS, LISTS, PENALTIES, SEEDS, by_labels, split
 
 LESSON = "16"
 BLOCKS = (15, 30)  # a middle one, and the last
@@ -92,21 +92,15 @@ def measure_linear(block: int, labelled: int, seed: int) -> dict[str, float]:
 def measure() -> dict[str, Any]:
     """Return the shares right by block and list: for each number of labels the seeds'."""
     torch.set_num_threads(1)
-    runs = {
-        block: [
-            [once(f"{block} {n} {seed}", partial(measure_linear, block, n, seed)) for seed in SEEDS]
-            for n in LABELS
-        ]
-        for block in BLOCKS
-    }
+    runs = {block: by_labels(block, once, measure_linear) for block in BLOCKS}
     return {
         "settings": SETTINGS,
         "blocks": {
             str(block): {
-                name: [[run[name] for run in seeds] for seeds in by_labels]
+                name: [[run[name] for run in seeds] for seeds in of]
                 for name in ("choosing", *LISTS)
             }
-            for block, by_labels in runs.items()
+            for block, of in runs.items()
         },
     }
 

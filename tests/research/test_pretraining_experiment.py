@@ -8,7 +8,7 @@ import torch
 
 from course_lib.data import plays, store
 from course_lib.data.plays import ORDER, READ, TESTED
-from course_lib.data.questions import is_echo, questions
+from course_lib.data.questions import is_echo, one_word, questions
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results, training
 from course_lib.pretrained.play_reader import Reader
@@ -152,8 +152,8 @@ def test_what_chooses_a_rate_is_neither_learned_from_nor_held_out():
 
 
 def test_an_answer_is_one_word_whatever_its_marks():
-    assert pretraining.one_word(' "Oslo". ') == "oslo"
-    assert pretraining.one_word("Oslo, Norway") != "oslo"
+    assert one_word(' "Oslo". ') == "oslo"
+    assert one_word("Oslo, Norway") != "oslo"
 
 
 def seeds(way, kind):
@@ -249,7 +249,7 @@ def of_capitals(run, of, is_capital):
 
 def test_eight_examples_lose_capitals_to_echoes_of_the_country_and_win_on_all_other_questions():
     def right(told, _, word):
-        return pretraining.one_word(told) == word.casefold()
+        return one_word(told) == word.casefold()
 
     def echo(told, question, _):
         return is_echo(told, question)
