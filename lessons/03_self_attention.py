@@ -351,7 +351,7 @@ gaps = {
 pictures.senses(leans, gaps)
 
 # %% [markdown]
-# The window misses a clue that is farther away, as in "nobody picked up the phone, so after the last ring it was quiet". The average has one vector for two rings. **Attention, with weights of its own for each token, gets both right.** Try a line of yours:
+# The window misses a clue that is farther away, as in "nobody picked up the phone, so after the last ring it was quiet". A wider one comes near, but somebody has to choose its width. The average has one vector for two rings. **Attention, with weights of its own for each token, gets both right.** Try a line of yours:
 
 # %% tags=["once"]
 line = "the ring of the telephone was loud and her ring was made of silver"

@@ -157,7 +157,7 @@ check("efficient/backward", tiled_gradients)
 tiled_gradients = mine("efficient/backward")
 
 # %% [markdown]
-# Your two functions are the two passes of **FlashAttention**. FlashAttention's forward pass also returns $L$. Yours returns the output alone, so here each tile is scored once more.
+# Your two functions are the two passes of **FlashAttention**. Its forward pass returns $L$, too. Yours returns the output alone, so here each tile is scored once more.
 
 
 # %%

@@ -66,3 +66,17 @@ def test_an_average_has_one_vector_for_a_line_and_attention_one_for_each_ring(mo
     assert leans["average of the line"](line, 0) == leans["average of the line"](line, 1)
     for name in ("attention", "two tokens on each side"):
         assert leans[name](line, 0) > leans[name](line, 1)
+
+
+def test_a_wider_window_comes_near_to_attention_and_not_up_to_it(model):
+    kept = results.load("senses")["figures"]
+    senses = [
+        torch.stack([neighbours(model, line, "ring", near=6) for line in lines]).mean(0)
+        for lines in kept["described"]["ring"]
+    ]
+    sounds, jewels = (
+        [lean(neighbours(model, line, "ring", near=6), *senses) for line in lines]
+        for lines in kept["one sense"]["ring"]
+    )
+    in_order = sum(jewel > sound for sound in sounds for jewel in jewels)
+    assert 30 <= in_order < len(sounds) * len(jewels)

@@ -256,20 +256,21 @@ def by_length(
 def alignments(title: str, read: Mapping[str, tuple[Tensor, Sequence[str], str]]) -> None:
     """Show the weights of each reading: (weights, sounds, word), a row a sound."""
     width = [max(5, len(word)) for *_, word in read.values()]
-    size = (min(10.5, 1.6 + 0.27 * sum(width)), 3.8)
+    rows = max(len(sounds) for _, sounds, _ in read.values())
+    size = (min(10.5, 1.6 + 0.27 * sum(width)), max(3.8, 0.8 + 0.17 * rows))
     figure, panels = plots.plt.subplots(
         1, len(read), figsize=size, width_ratios=width, squeeze=False
     )
     figure.suptitle(title, x=0.01, ha="left", size="medium")
     said = []
     for ax, (name, (weights, sounds, word)) in zip(panels[0], read.items(), strict=True):
-        rows, letters = [*sounds, "stop"], [*word, "·"]
+        names, letters = [*sounds, "stop"], [*word, "·"]
         image = ax.imshow(weights.numpy(), vmin=0, vmax=1, aspect="auto")
         ax.set_xticks(range(len(letters)), letters)
-        ax.set_yticks(range(len(rows)), rows, size="small")
+        ax.set_yticks(range(len(names)), names, size="small")
         ax.set_title(name, size="small")
         ax.set(xlabel="key: a letter (· is the end)")
-        most = zip(rows, weights.max(-1).values.tolist(), weights.argmax(-1).tolist(), strict=True)
+        most = zip(names, weights.max(-1).values.tolist(), weights.argmax(-1).tolist(), strict=True)
         told = ", ".join(f"{sound} {letters[at]} {weight:.2f}" for sound, weight, at in most)
         said.append(f"{name}, {word}: {told}")
     panels[0][0].set(ylabel="query: a sound")

@@ -51,7 +51,8 @@ def along_the_way(figures: Mapping[str, Any]) -> None:
         )
     own = figures["teacher"]
     ax.axhline(own, color="0.4", linestyle=":")
-    ax.text(steps[-1] + 6, own + 0.02, "larger model", color="0.4", size="small")
+    above = {"xytext": (0, 4), "textcoords": "offset points", "color": "0.4", "size": "small"}
+    ax.annotate("larger model", (steps[-1] + 6, own), **above)
     ax.set(xlim=(0, 1.32 * steps[-1]))
     plots.show(
         figure,
