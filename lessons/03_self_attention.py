@@ -50,7 +50,7 @@ past = torch.ones(4, 4).bool().tril()
 print(softmax(torch.zeros(4, 4), past))
 
 # %% [markdown]
-# This lower triangle gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence is **bidirectional**: it may look both ways. One that writes is **causal**: it sees only what is already there. The map's encoder is bidirectional, its decoder causal.
+# This gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence is **bidirectional**: it may look both ways. One that writes is **causal**: it sees only what is already there. The map's encoder is bidirectional, its decoder causal.
 #
 # Now take any scores. **For which tokens is the output the same, bidirectional and causal?**
 
@@ -96,7 +96,7 @@ weights = softmax(dot_scores(sentence, sentence))[0]
 pictures.found("Version 1: each token finds itself", sentence, weights, fetched)
 
 # %% [markdown]
-# The diagonal wins. Version 1 compares own names with own names and wanted names with wanted names, and only the token itself matches in both. Lecture L3 (SUSTech's CS310) says so: its weights are "likely to be highest for $i = j$, i.e., a word is most similar to itself". At equal norms that is the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\|\,\|x_j\| = x_i \cdot x_i$.
+# The diagonal wins. Version 1 compares own names with own names and wanted names with wanted names, and only the token itself matches in both. At equal norms that is the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\|\,\|x_j\| = x_i \cdot x_i$.
 
 # %% [markdown]
 # ## Three roles
@@ -209,19 +209,9 @@ check("self_attention/layer", SelfAttention)
 # %%
 SelfAttention = mine("self_attention/layer")
 
-# %%
-layer = SelfAttention(17, 8, 4)
-for n in (4, 4000):
-    print(tuple(layer(torch.randn(n, 17)).shape))
-
 # %% [markdown]
-# > **Where a lecture goes too far (D09 in docs/TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are version 1 on vectors of Shakespeare's words, random matrices, and all 270 heads of a trained causal model, SmolLM2.
-
-# %% tags=["hide-input"]
-pictures.itself(results.load("itself")["figures"])
-
-# %% [markdown]
-# Random matrices leave it to chance. In nearly all of SmolLM2's heads most tokens prefer another token, often the first, an attention sink (lesson 13). Leave the first out, and a token prefers itself more often than by chance, but in most heads most prefer another.
+# > **Where a lecture goes too far (D09 in docs/TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in
+# > $x_i M x_i^T$ makes it so. You will now set matrices with which no token looks at itself.
 
 # %% [markdown]
 # ## Set it by hand
@@ -279,7 +269,7 @@ for name, numbers in {"wanted": found[0], "your layer": answers[0]}.items():
     print(f"{name:10}", *(f"{number:6.2f}" for number in numbers.flatten().tolist()))
 
 # %% [markdown]
-# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. With larger initial weights and four times the steps it reached 0.28; with the token itself beside its output, as a residual connection gives it (lesson 07), 0.44. Looking and being found are both in $M = W_Q W_K^T$:
+# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. The best shared variant that we tried, with the token itself beside its output, reached 0.44. Looking and being found are both in $M = W_Q W_K^T$:
 
 # %% tags=["training", "hide-input"]
 m, both = roles.w_q @ roles.w_k.T, shared.w_q @ shared.w_q.T
@@ -339,7 +329,7 @@ kept = results.load("senses")["figures"]
 ways = word_senses.ways(encoder, "ring", *kept["described"]["ring"])
 
 # %% [markdown]
-# Three lines describe each sense, such as "the ring of the telephone woke her" and "she wears a diamond ring". In other lines, does the state of *ring* after the last layer lean to the sounds or to the jewels? As a control, *ring* looks at itself alone, in every layer. Two rivals have no layer at all: the average of two tokens on each side, and of the whole line.
+# Three lines describe each sense, such as "the ring of the telephone woke her" and "she wears a diamond ring". In other lines, does the state of *ring* after the last layer lean to the sounds or to the jewels? As a control, *ring* looks at itself alone, in every layer. Two baselines have no layer at all: the average of two tokens on each side, and of the whole line.
 
 # %% tags=["once", "hide-input"]
 lines, both = kept["one sense"]["ring"], kept["both"]["ring"]
@@ -351,12 +341,7 @@ gaps = {
 pictures.senses(leans, gaps)
 
 # %% [markdown]
-# The window misses a clue that is farther away, as in "nobody picked up the phone, so after the last ring it was quiet". A wider one comes near, but somebody has to choose its width. The average has one vector for two rings. **Attention, with weights of its own for each token, gets both right.** Try a line of yours:
-
-# %% tags=["once"]
-line = "the ring of the telephone was loud and her ring was made of silver"
-for which in (0, 1):
-    print(f"ring number {which + 1} leans to the jewels by {ways['attention'](line, which):+.2f}")
+# The window misses a clue that is farther away, as in "nobody picked up the phone, so after the last ring it was quiet". A wider one comes near, but somebody has to choose its width. The average has one vector for two rings. **Attention, with weights of its own for each token, gets both right.**
 
 # %% [markdown]
 # [What does an average know about *ring*?](explorations/03_senses.ipynb) asks the same of *bat*, *spring* and *match*, and of the lectures' example, a *bank*.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · Positions
 #
-# **75 minutes · after lesson 03 · needs `minilm` (83.5 MB) and `shakespeare` (5.4 MB)**
+# **70 minutes · after lesson 03 · needs `minilm` (83.5 MB) and `shakespeare` (5.4 MB)**
 #
 # "The critics praised the writers" and "the writers praised the critics" have the same words and say different things. **How can a model that sees all tokens at once know their order?**
 #
@@ -50,7 +50,7 @@ def praised(tokens):
 print(one, praised(x), other, praised(y), sep="\n")
 
 # %% [markdown]
-# The two are the same. *Praised* meets the same five words with the same scores, and a sum does not depend on the order of its terms. If a permutation matrix $P$ shuffles the tokens, the outputs are shuffled in the same way, and that is all. This is **permutation equivariance**:
+# The two are the same. *Praised* meets the same five words with the same scores, and a sum does not depend on the order of its terms. If a permutation matrix $P$ shuffles the tokens, it shuffles the outputs in the same way. This is **permutation equivariance**:
 #
 # $$f(PX) = P\,f(X)$$
 #
@@ -59,7 +59,7 @@ print(one, praised(x), other, praised(y), sep="\n")
 # %% [markdown]
 # ## Three places to put it
 #
-# A token becomes a query and a key, and the two meet in a score. A position can enter at three points on the way.
+# A position can enter at three points on the way from a token to a score:
 
 # %% tags=["hide-input"]
 from course_lib.instruments.pictures import positions as pictures
@@ -71,16 +71,16 @@ pictures.three_places()
 #
 # ## From a counter to waves
 #
-# Not the number $i$ itself: at position 1,000 it would drown the token. Write it in binary, and every entry is 0 or 1. But 7 is 0111 and 8 is 1000: two neighbours that differ in every digit. The digits jump. So make them glide.
+# Not the number $i$ itself: at position 1,000 it would drown the token. Write it in binary, and every entry is 0 or 1. But 7 is 0111 and 8 is 1000: neighbours that differ in every digit. The digits jump, so make them glide.
 
 # %% tags=["hide-input"]
 pictures.counter_and_waves()
 
 # %% [markdown]
-# A digit flips at a fixed rate, and each digit at half the rate of the one before. Smoothed, it is a sine wave, here $-\sin$. One sine is ambiguous: it takes each value once on its way up and once on its way down. With the cosine beside it, the pair is the hand of a clock. So a position is a clock with $d/2$ hands, from fast to slow.
+# Each digit flips at half the rate of the one before. Smoothed, it is a sine wave, here $-\sin$. One sine is ambiguous: it takes each value once on its way up and once on its way down. With the cosine beside it, the pair is the hand of a clock. So a position is a clock with $d/2$ hands, from fast to slow.
 
 # %% [markdown]
-# Vaswani et al. choose the speeds $\theta_c$, in radians a step, as a geometric sequence, like the counter's (for $d = 64$ the ratio is 1.33, not 2):
+# Vaswani et al. choose the speeds $\theta_c$, in radians a step, as a geometric sequence, like the counter's:
 #
 # $$p_{i,2c}=\sin(\theta_c\,i)\qquad p_{i,2c+1}=\cos(\theta_c\,i)\qquad\theta_c=10000^{-2c/d}\qquad c=0,\dots,\tfrac d2-1$$
 #
@@ -103,7 +103,7 @@ waves = sinusoidal(5, 6)
 print(one, praised(x + waves), other, praised(y + waves), sep="\n")
 
 # %% [markdown]
-# It does not: the words are the same, and *praised* differs. This is how your waves look, for a hundred positions.
+# It does not. This is how your waves look, for a hundred positions:
 
 # %% tags=["hide-input"]
 waves = sinusoidal(101, 64)
@@ -114,19 +114,7 @@ pictures.waves(waves)
 #
 # $$p_i\cdot p_j=\sum_{c}\cos\big(\theta_c\,(i-j)\big)$$
 #
-# Only the distance counts. **Does the similarity fall with every further step?**
-
-# %%
-guess = None  # "always" or "not always"
-
-# %% tags=["nbval-check-output"]
-similarity = dot_scores(waves, waves)
-falling = similarity[50, 50:].diff() < 0
-reveal(guess, "always" if falling.all() else "not always")
-print(f"position 4 with 7: {similarity[4, 7]:.1f}, with 17: {similarity[4, 17]:.1f}")
-
-# %% [markdown]
-# One of the lectures, L3 (lesson 00 lists them), says that "Pos 4 is 'closer' to pos 7 than pos 17". That is right, but the fall is not steady: a sum of cosines wavers on its way down. It is also the same to the left and to the right. To prefer one side, a model needs $W_Q$ and $W_K$.
+# Only the distance counts, and it counts the same to the left and to the right. To prefer one side, a model needs $W_Q$ and $W_K$.
 
 # %% [markdown]
 # ## A shift is a rotation
@@ -156,65 +144,12 @@ print("positions 5 to 9 score highest with", dot_scores(queries, waves).argmax(-
 #
 # $$(x_i+p_i)\,W\,(x_j+p_j)^T=\underbrace{x_iWx_j^T}_{\text{token, token}}+\underbrace{x_iWp_j^T}_{\text{token, position}}+\underbrace{p_iWx_j^T}_{\text{position, token}}+\underbrace{p_iWp_j^T}_{\text{position, position}}$$
 #
-# So far we looked at the last one alone. Now add tokens: 84 characters with random vectors, in random order. Compare $W=M_{-1}$, set by hand, with a trained $W$, and with $W$ trained together with the tokens' vectors, whose norm stays fixed:
-
-
-# %%
-norm = 8  # about that of a random vector of 64 numbers
-generator = torch.Generator().manual_seed(SEED)
-characters_at_random = torch.randn(84, 64, generator=generator)
-# 500 batches to train on, and one to test with
-drawn = torch.randint(84, (501, 8, 101), generator=generator)
-
-
-# %%
-class AddedPositions(nn.Module):
-    def __init__(self, learn_tokens):
-        super().__init__()
-        self.W = nn.Parameter(shift_matrix(-1, 64))
-        self.table = nn.Parameter(characters_at_random.clone(), requires_grad=learn_tokens)
-
-    def forward(self, tokens):
-        x = norm * nn.functional.normalize(self.table, dim=-1)[tokens] + waves
-        return x @ self.W @ x.mT
-
-
-def loss(model, tokens):
-    left = torch.arange(100).expand(len(tokens), 100)
-    scores = model(tokens)[:, 1:]  # the first character has no left neighbour
-    return nn.functional.cross_entropy(scores.mT, left)  # mT: it expects the classes on axis 1
-
-
-# %%
-arms = {"by hand": AddedPositions(False), "W trained": AddedPositions(False)}
-arms["W and tokens trained"] = AddedPositions(True)
-
-# %% tags=["training"]
-left, shares = torch.arange(100), {}
-for name, arm in arms.items():
-    if name != "by hand":
-        training.train(arm, drawn[1:], loss, steps=500, learning_rate=0.01, seconds=30)
-    best = arm(drawn[0])[:, 1:].argmax(-1)
-    shares[name] = [(best == place).float().mean().item() for place in (left, left + 1)]
-print(f"{'highest score with':21}{'its left neighbour':>20}{'itself':>8}")
-for name, (neighbour, itself) in shares.items():
-    print(f"{name:21}{neighbour:20.0%}{itself:8.0%}")
-
-# %% tags=["training", "hide-input"]
-claim = "by hand under 10 % look left, with W trained under 70 %, with the tokens over 90 %"
-came = [round(neighbour, 2) for neighbour, _ in shares.values()]
-trained = arms["W trained"], arms["W and tokens trained"]
-training.expect(claim, came[0] < 0.1 and came[1] < 0.7 and came[2] > 0.9, came, *trained)
-
-# %% [markdown]
-# By hand, each token looks at itself: $M_{-1}$ compares the tokens too. Training $W$ alone finds about half of the neighbours: 84 random vectors fill all 64 dimensions, so no $W$ can blank them out. Train the tokens with it, as every model does, and nearly all look left.
+# You have looked at the last one alone. But one $W$ serves all four, and the two in the middle mix tokens with positions. Keep them in mind for rotary.
 
 # %% [markdown]
 # ## Or learn the vectors
 #
-# BERT and GPT-2 prescribe nothing. A table has a row for each position, $x_i \to x_i + E_i$, and is trained with the rest: "Most systems use this!", said L1 in 2021. There is no row past the last, so such a model refuses longer texts. Where texts are short, late rows are hardly trained (exploration: [tables](explorations/04_tables.ipynb)).
-#
-# What does such a table learn? Here is the one of MiniLM, an encoder with 512 rows.
+# BERT and GPT-2 prescribe nothing. A table has a row for each position, $x_i \to x_i + E_i$, and is trained with the rest. "Most systems use this!", said one of the lectures, L1, in 2021. There is no row past the last, so such a model refuses longer texts. What does such a table learn? Here is the one of MiniLM, an encoder with 512 rows.
 
 # %%
 needs("minilm")
@@ -228,7 +163,7 @@ tables = {"your waves": sinusoidal(511, 64), "MiniLM's table": learned, "a rando
 pictures.similar_positions({name: table - table.mean(0) for name, table in tables.items()})
 
 # %% [markdown]
-# Each table is centred: its mean row is subtracted. No formula gave MiniLM its rows. Before training such a table is random, as on the right. After it neighbours are alike, and the table has stripes, as waves have.
+# Each table is centred: its mean row is subtracted. No formula gave MiniLM its rows. Before training such a table is random, as on the right. After it neighbours are alike. Waves and learned rows both have stripes: the likeness falls with distance, but not at every step.
 
 # %%
 needs()
@@ -236,7 +171,7 @@ needs()
 # %% [markdown]
 # ## Rotary, derived
 #
-# Both answers so far mark the *position* of a token. But in language distance matters: "the word before" is the same at position 3 and at position 300. So turn the question round. Ask for a score that depends on $i-j$ alone, and see which answers are left.
+# Both answers so far mark the *position* of a token. But in language distance matters: "the word before" means the same at position 3 and at position 300. So ask for a score that depends on $i-j$ alone, and see which answers are left.
 #
 # Let $f(q,i)$ be the query at position $i$, and $f(k,j)$ a key. Let $f$ be linear, $f(q,i)=q\,R_i$ with a matrix $R_i$, and $R_0=I$. Ask for two things, for all $q$ and $k$: **norms stay**, and **the score depends on $i-j$ alone**.
 
@@ -248,7 +183,7 @@ needs()
 # One step is one fixed matrix, repeated.
 
 # %% [markdown]
-# Every matrix that keeps norms is, in a suitable basis, a set of rotations of planes (or a reflection, which we leave out). $W_Q$ and $W_K$ are learned and can turn to that basis. So only the angles are free: *pairs of columns turn by an angle proportional to the position*. These are the hands of the clock again. This is **rotary position embedding** (RoPE, Su et al. 2021). Its angles are those of the waves:
+# Every matrix that keeps norms is, in a suitable basis, a set of rotations of planes (or a reflection, which we leave out). $W_Q$ and $W_K$ are learned and can turn to that basis. So only the angles are free: *pairs of columns turn by an angle proportional to the position*, like the hands of the clock. This is **rotary position embedding** (RoPE, Su et al. 2021). Its angles are those of the waves:
 #
 # $$R_i=\begin{pmatrix}\cos\theta_ci&\sin\theta_ci\\-\sin\theta_ci&\cos\theta_ci\end{pmatrix}\text{ for each pair}\qquad(q_iR_i)\cdot(k_jR_j)=q_i\,R_{i-j}\,k_j^T$$
 
@@ -256,7 +191,7 @@ needs()
 pictures.clocks()
 
 # %% [markdown]
-# Of the four terms, one is left: two tokens and their distance. Values are not turned. The signs are opposite to those of $M_k$, whose pairs are sine and cosine, not cosine and sine. Which columns form a pair is free. Su et al. take neighbours, $2c$ and $2c+1$. Your code takes $c$ and $c+d/2$, as most published models do, SmolLM2 in lesson 09 among them.
+# Of the four terms, one is left: two tokens and their distance. Values are not turned. The signs are opposite to those of $M_k$, whose pairs are sine and cosine, not cosine and sine. Su et al. pair the columns $2c$ and $2c+1$. Your code pairs $c$ and $c+d/2$, as SmolLM2 in lesson 09 does.
 #
 # $$\begin{aligned}x'_c&=x_c\cos\theta_ci-x_{c+d/2}\sin\theta_ci\\x'_{c+d/2}&=x_c\sin\theta_ci+x_{c+d/2}\cos\theta_ci\end{aligned}\qquad\theta_c=\text{base}^{-2c/d}$$
 
@@ -289,7 +224,7 @@ for sentence, tokens in ((one, x), (other, y)):
 #
 # ## Find the bug
 #
-# A model that writes text keeps old keys and brings *one* new query at a time. A colleague's rotary attention trains well, with as many queries as keys, and then writes nonsense. One line is wrong. Find it and fix it.
+# A model that writes keeps old keys and brings *one* new query at a time. A colleague's rotary attention trains well, with as many queries as keys, and then writes nonsense. Fix the line that is wrong.
 
 # %%
 # exercise: positions/mend_rotary
@@ -308,19 +243,12 @@ print("the newest query, alone and among all:", "equal" if alone.allclose(at_onc
 # %% [markdown]
 # ## Other answers
 #
-# If only distance should count, it can also go straight into the score. You will meet four more answers, and the exploration on [distances](explorations/04_distances.ipynb) builds two of them:
-#
-# | | score of query $i$ and key $j$, without the scale |
-# |:-|:-|
-# | a vector for each distance; beyond a limit, here 8, all share one (Shaw et al. 2018) | $q_i\cdot(k_j+a_{j-i})$ |
-# | a learned number for each range of distances (T5, Raffel et al. 2020) | $q_i\cdot k_j+\beta_{j-i}$ |
-# | a penalty (ALiBi, Press et al. 2022); $m_h$ is fixed for each head | $q_i\cdot k_j-m_h\lvert i-j\rvert$ |
-# | nothing: a causal mask alone (NoPE, Haviv et al. 2022) | $q_i\cdot k_j$ |
+# Distance can also go straight into the score, the third of the three places: as a learned vector, $q_i\cdot(k_j+a_{j-i})$ (Shaw et al. 2018), a learned number, $q_i\cdot k_j+\beta_{j-i}$ (T5), or a fixed penalty, $q_i\cdot k_j-m_h\lvert i-j\rvert$ (ALiBi). An [exploration](explorations/04_distances.ipynb) builds two of them. Some decoders have no positions at all, only a causal mask (NoPE, Haviv et al. 2022).
 
 # %% [markdown]
 # ## A model on your rotary
 #
-# So far your function has turned single vectors. Now it works in a small language model: two layers, which lessons 05 to 10 build, and Shakespeare by the character. Training shows it 32 characters at a time, never more.
+# Now your function works in a small language model: two layers, which lessons 05 to 10 build, and Shakespeare by the character. Training shows it 32 characters at a time, never more.
 
 # %%
 needs("shakespeare")
@@ -360,7 +288,7 @@ def written():
 print(written())
 
 # %% [markdown]
-# After the bar come letters but no words, from weights that read 32 characters well.
+# After the bar come letters but hardly a word.
 #
 # ## Distances that it has never seen
 #
@@ -383,7 +311,7 @@ model.scheme.scores = clamped_scores
 print(written())
 
 # %% [markdown]
-# The same weights, as many keys, and it writes on. Now measure it on held-out texts. For comparison, in the third line the model sees only the last 32 characters before each position.
+# The same weights, as many keys, and it writes on. Now measure the loss on held-out texts. In the third line the model sees only the last 32 characters before each position.
 
 # %% tags=["training", "hide-input"]
 losses["clamped"] = position_models.loss_by_window(model, texts)
@@ -400,42 +328,30 @@ plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **This rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds. The pale lines are two more seeds.
+# **This rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds, with as many keys as before. The pale lines are two more seeds. A model that *has* met far distances holds, too: one trained on 32 characters whose positions jump once, after Zhu et al. 2024 ([RESULTS.md](../docs/RESULTS.md)).
 #
-# Now the opposite test: show these distances in training, still with only 32 characters. In each text the positions jump once, so that some pairs are far apart (after Zhu et al. 2024). Here is the loss of the first and the last 32 of 256 characters, without a clamp, as a mean of three seeds:
-
-# %% tags=["training", "hide-input"]
-print(f"{'':18}{'first 32':>10}{'last 32':>10}")
-for name in ("as it was", "gaps in training"):
-    first, last = (sum(run[name][i] for run in kept) / len(kept) for i in (0, -1))
-    print(f"{name:18}{first:10.2f}{last:10.2f}")
-
-# %% [markdown]
-# So the number of keys does no harm. But look at the figure again: the last 32 characters alone do as well or better. The clamped model survives the long text, and makes no use of it.
+# But look at the green line: the last 32 characters alone do as well or better. The clamped model survives the long text, and gains nothing from it.
 #
 # <details><summary>Other answers, and a claim of L1</summary>
 #
-# Shaw's vectors have a limit of their own, and hold; waves fail. [RESULTS.md](../docs/RESULTS.md) has all runs. "Maybe can extrapolate to longer sequences as periods restart!", said L1 of waves, and two lines later: "the extrapolation doesn't really work!"
+# Shaw's vectors have a limit of their own, and hold; waves fail (RESULTS.md). "Maybe can extrapolate to longer sequences as periods restart!", said L1 of waves, and two lines later: "the extrapolation doesn't really work!"
 # </details>
 
 # %% [markdown]
 # ## What is done in practice
 #
-# A clamp has a price: all far tokens are equally far. To *use* a long text, a model has to tell one far position from another.
-#
-# Beyond $L$ tokens the slow hands, those with a low *frequency* $\theta_c$, point where they never pointed in training. So the angles are changed, from the start, or later with a little training at the new length $L'=sL$:
+# A clamp has a price: all far tokens are equally far. To *use* a long text, a model has to tell one far position from another. Beyond $L$ tokens the slow hands make angles that training never showed. So the speeds are changed, from the start, or later with a little training at the new length $L'=sL$:
 #
 # | | what is changed |
 # |:-|:-|
 # | a larger base from the start (Llama 3, 2024: 500,000) | all hands but the first are slower; it is the argument `base` of your function |
 # | position interpolation (Chen et al. 2023) | all positions are divided by $s$; the fast hands turn too slowly then |
 # | NTK-by-parts (in YaRN, Peng et al. 2024) | $\theta_c\to\theta_c/s$, only where a turn takes more than $L$ tokens |
-# | Llama 3.1 (2024) | hands that complete no turn in 8,192 tokens: 8 times as slow |
-# | gpt-oss (2025) | hands that complete no turn in 4,096 tokens: 32 times as slow |
+# | the same idea in Llama 3.1 (2024) and gpt-oss (2025) | $L$ = 8,192 and 4,096, $s$ = 8 and 32 |
 # | Gemma 4 (2026), in layers that see the whole text | the slowest three quarters: not rotated at all |
 
 # %% [markdown]
-# In our small model slower hands and 50 steps on texts of 256 characters repair the loss, as gaps in training do. None does better than the last 32 characters alone ([RESULTS.md](../docs/RESULTS.md)): for the next character of Shakespeare, two layers gain nothing from farther back. Lesson 13 has a task that nothing near can solve, a needle.
+# In our small model slower hands and 50 steps on texts of 256 characters repair the loss, too. None does better than the last 32 characters alone ([RESULTS.md](../docs/RESULTS.md)). Lesson 13 has a task that nothing near can solve, a needle.
 
 # %%
 needs()
@@ -471,32 +387,22 @@ for name, exponent in exponents.items():
 # | clamped | $q_iR_{\min(i-j,\,L-1)}k_j^T$ |
 # | slowed | $\theta_c\to\theta_c/s$, $s=L'/L$, for pairs with $2\pi/\theta_c>L$ |
 #
-# Our rotary model failed beyond its length because it met distances that it had never seen. One that holds need not *use* the long text: show it less, and measure again.
+# Our rotary model failed beyond its length because it met distances that it had never seen. A model that holds need not *use* the long text: show it less, and measure again.
 
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. Why can self-attention without positions and without a mask not tell "dog bites man" from "man bites dog"?</summary>
-#
-# Shuffled inputs give shuffled outputs: $f(PX)=Pf(X)$. *Bites* gets the same output in both.
-# </details>
-#
-# <details><summary>2. d = 4. Write down p at position 0, and the dot product of p with itself at any position.</summary>
+# <details><summary>1. d = 4. Write down p at position 0, and the dot product of p with itself at any position.</summary>
 #
 # (0, 1, 0, 1). Each pair adds $\sin^2+\cos^2=1$, so the product is 2 = d/2.
 # </details>
 #
-# <details><summary>3. A learned table has 512 rows. What happens at token 513?</summary>
-#
-# There is no row for it, so the layer refuses the text. It has to be cut.
-# </details>
-#
-# <details><summary>4. Which two demands lead to rotary positions, and what did we assume besides?</summary>
+# <details><summary>2. Which two demands lead to rotary positions, and what did we assume besides?</summary>
 #
 # Norms stay, and scores depend on the distance alone. Assumed: the position acts by a matrix, the same for queries and keys, with $R_0=I$, and without a reflection.
 # </details>
 #
-# <details><summary>5. A paper shows that the loss of its scheme stays level from 2,048 to 16,384 tokens. What do you ask for?</summary>
+# <details><summary>3. A paper shows that the loss of its scheme stays level from 2,048 to 16,384 tokens. What do you ask for?</summary>
 #
 # The same model with its last 2,048 tokens alone, and a task that needs far text.
 # </details>
@@ -504,7 +410,7 @@ for name, exponent in exponents.items():
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 05 adds the next two parts of the Transformer's block: a feed-forward network, and a mask that hides the future. Beside this lesson there are explorations: [the score by distance](explorations/04_distances.ipynb), [tables of positions](explorations/04_tables.ipynb) and [positions in a tree](explorations/04_trees.ipynb).
+# Lesson 05 adds the next two parts of the Transformer's block: a feed-forward network, and a mask that hides the future. Three explorations: [the score by distance](explorations/04_distances.ipynb), [tables of positions](explorations/04_tables.ipynb) and [positions in a tree](explorations/04_trees.ipynb).
 
 # %% [markdown]
 # Vaswani et al. 2017, section 3.5 (waves); Su et al. 2021 (rotary, with the derivation); Fleetwood 2024 (from the counter to rotary, in 15 minutes); Shaw et al. 2018; Raffel et al. 2020 (T5); Press et al. 2022 (ALiBi); Haviv et al. 2022 and Kazemnejad et al. 2023 (no positions); Chen et al. 2023 and Peng et al. 2024 (interpolation). Lectures: L1, L2, L3, L4, L5.

@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# First you build what a model that writes still lacks: a causal mask, and a network that works on each token alone. Your smallest block then writes nonsense in the shape of English. Last you build a detector that finds leaks without looking inside the layer, and catch three cheats with it.
+# First you build what a model that writes still lacks: a causal mask, and a network that works on each token alone. Your smallest block then writes nonsense in the shape of English. Then you build a detector that finds leaks without looking inside the layer, and catch three cheats with it.
 
 # %%
 import torch
@@ -42,7 +42,7 @@ drawings.transformer(
 pictures.shifted()
 
 # %% [markdown]
-# But the token that a position must predict is the next position's input, and attention lets every position read every other. Without a mask the model learns to copy it.
+# But the token that a position must predict is the next position's input, and attention reads every position. Without a mask the model learns to copy it.
 
 # %%
 softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
@@ -66,7 +66,7 @@ pictures.masked(scores, visible, weights)
 # %% [markdown]
 # The largest score of *compare*, 4, is for *thee*, which it must not see. Its row becomes $(e^1, e^3, e^2, 0) / (e^1 + e^3 + e^2)$.
 #
-# In this course a mask is boolean, and True means "may look". When a model *writes*, only the newest tokens are queries. So let the $n_q$ queries be the *last* of $n_k$ keys. The diagonal edge then ends in the bottom-right corner:
+# In this course a mask is boolean, and True means "may look". When a model *writes*, only the newest tokens are queries. So let the $n_q$ queries be the *last* of $n_k$ keys:
 #
 # $$M_{ij} = (\,j \le i + n_k - n_q\,) \qquad M_{2 \times 4} = \begin{pmatrix} 1 & 1 & 1 & 0 \\ 1 & 1 & 1 & 1 \end{pmatrix}$$
 
@@ -80,33 +80,12 @@ check("masks/causal", causal_mask)
 causal_mask = mine("masks/causal")
 
 # %% [markdown]
-# ## Why a mask, and not shorter lines?
-#
-# L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" Your layer with your mask gives the same outputs in one product. Here both ways compute 256 of them. The loop keeps only the last row of each shorter line:
-
-# %%
-x, layer, n = torch.randn(256, 64), SelfAttention(64, 64, 64), 256
-
-
-def shorter_lines():
-    return torch.stack([layer(x[: i + 1])[-1] for i in range(n)])
-
-
-def one_masked_product():
-    return layer(x, causal_mask(n))
-
-
-assert torch.allclose(shorter_lines(), one_masked_product(), atol=1e-4), "the same outputs"
-for way in (shorter_lines, one_masked_product):
-    print(f"{way.__name__:20} {1000 * measuring.seconds(way):7.1f} ms")
-
-# %% [markdown]
-# In training all tokens are known, so one masked product computes all rows. When a model *writes*, the keys of earlier tokens are kept: the **key-value cache** of lesson 09.
+# Why a mask, and not shorter lines? L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" That takes a pass for each position. With the mask one pass computes all rows. Lesson 08 compares the two.
 
 # %% [markdown]
 # ## The feed-forward network
 #
-# The mask decides what a token may read. The other missing part works on each token alone. Attention mixes tokens, but what can it do with *one*? A lone token can only attend to itself, so its weight is 1, and twelve layers of attention, with nothing between them, are one matrix:
+# The mask decides what a token may read. The other missing part works on each token alone. What can attention do with *one* token? It can only attend to itself, with weight 1. So twelve layers of attention, with nothing between them, are one matrix:
 #
 # $$x \;\longmapsto\; x\, W_V^{(1)}\, W_V^{(2)} \cdots W_V^{(12)} \;=\; x\, W$$
 
@@ -116,7 +95,7 @@ for way in (shorter_lines, one_masked_product):
 # $$f(1, 1) + f(-1, -1) = f(1, -1) + f(-1, 1), \qquad\text{but XOR needs}\qquad 0 + 0 = 1 + 1.$$
 
 # %% [markdown]
-# Nor does a threshold help: if both kind cases were above it and both others below, the two sums would differ. The Transformer's answer is a small network with one hidden layer, which works on each token alone. Its **ReLU**, $\max(0, \cdot)$, sets negative entries to zero:
+# Nor does a threshold help: if both kind cases were above it and both others below, the two sums would differ. The Transformer's answer is a small network with one hidden layer, the same for each token. Its **ReLU**, $\max(0, \cdot)$, sets negative entries to zero:
 #
 # $$\underset{1 \times d}{\mathrm{FFN}(x)} = \max(0,\; \underset{1 \times d}{x}\;\underset{d \times d_{ff}}{W_1} + \underset{1 \times d_{ff}}{b_1})\;\underset{d_{ff} \times d}{W_2} + \underset{1 \times d}{b_2}$$
 
@@ -133,7 +112,7 @@ check("feed_forward/position_wise", feed_forward)
 feed_forward = mine("feed_forward/position_wise")
 
 # %% [markdown]
-# Two hidden units are enough for XOR: one is positive only for *good*, $(1, -1)$, the other only for *not bad*. Your network answers:
+# Two hidden units are enough for XOR: one is positive only for *good*, the other only for *not bad*. Your network answers:
 
 # %% tags=["nbval-check-output"]
 words = {"not good": (1, 1), "good": (1, -1), "not bad": (-1, 1), "bad": (-1, -1)}
@@ -151,14 +130,14 @@ pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
 # %% [markdown]
 # In a notebook, move the slider: $W_1$ lays the plane on a line, the ReLU folds that line, and one cut separates the kind corners from the others.
 #
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right, but weights that depend on the tokens are a nonlinearity of another kind. It does not help a lone token: its only weight is 1, so attention layers cannot answer XOR. The network can.
+# > **Where the lectures go too far.** L1 writes that "stacking more self-attention layers just re-averages value vectors", and so do L2 and L4. But the weights depend on the tokens, and that is a nonlinearity, too. It does not help a lone token, whose only weight is 1.
 
 # %% [markdown]
-# Vaswani et al. 2017 chose $d_{ff} = 4d$: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
+# Vaswani et al. 2017 chose $d_{ff} = 4d$. Beside four attention matrices of $d \times d$, of which lesson 06 adds the fourth, $8d^2$ of a block's $12 d^2$ weights are then in its network: two thirds.
 #
 # ## The smallest block
 #
-# L1 lists the necessities: self-attention, positions, nonlinearities and masking. You have them all:
+# Self-attention, positions, a nonlinearity and a mask: you have them all.
 #
 # $$\underset{n \times d}{Y} \;=\; \mathrm{FFN}\big(\mathrm{Attention}(\underset{n \times d}{X} + \underset{n \times d}{P},\; \text{causal mask})\big)$$
 
@@ -166,7 +145,7 @@ pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
 pictures.smallest_block()
 
 # %% [markdown]
-# In code, with embeddings below the block and a linear layer above it:
+# In code, with embeddings below and a linear layer above:
 
 # %%
 from course_lib.feed_forward import FeedForward
@@ -206,7 +185,7 @@ def train(attention, network=my_network):
 
 
 # %% [markdown]
-# Train it on Shakespeare's characters: with *your* network, with nothing in its place, and with the same two matrices, but no ReLU between them.
+# Train it on Shakespeare's characters: with *your* network, with nothing in its place, and with its two matrices, but no ReLU.
 
 
 # %%
@@ -235,7 +214,7 @@ claim = "with the network the loss is lower, by 0.1 nats at least"
 training.expect(claim, min(gains.values()) > 0.1, gains, *blocks.values())
 
 # %% [markdown]
-# Without the ReLU the same parameters win next to nothing: the two matrices are one matrix, as in the twelve layers above. With it, your network wins a fifth of a nat. Now let the model write, one character after the other. It sees the last 32 at most, as many as in training.
+# Without the ReLU the same parameters win next to nothing: the two matrices are one. With it, your network wins a fifth of a nat. Now let the model write, one character after the other. It sees the last 32 at most, as many as in training.
 
 
 # %% tags=["training"]
@@ -252,33 +231,33 @@ def write(model, start, length=60, window=32):
 print(write(blocks["yours"], "Shall I compare thee"))
 
 # %% [markdown]
-# Nonsense, in the shape of English. Real models stack many blocks. Stack this small one, and a token's own input fades ([an exploration](explorations/05_stack.ipynb); **rank collapse**, Dong et al. 2021). Lesson 07 adds the two parts that keep it.
+# Nonsense, in the shape of English. Real models stack many blocks. Stack this one, and a token's own input fades: **rank collapse** ([an exploration](explorations/05_stack.ipynb)). Lesson 07 adds the two parts that keep it.
 
 # %% [markdown]
 # ## Two details that matter
 #
 # Is the loss of your model honest? It is if the mask is right, and two details are easily wrong.
 #
-# > **Where the lectures disagree (D01).** L2, L3 and L4 hide the keys $j > i$. L1 hides $j \ge i$, the diagonal too. Then the first token has no key at all, and torch's softmax of an empty row is NaN. The diagonal is safe: the inputs are shifted, so the input at a position is the token *before* the one to predict.
+# > **The diagonal (D01).** L2, L3 and L4 hide the keys $j > i$. L1 hides $j \ge i$, the diagonal too. Then the first token has no key at all, and torch's softmax of an empty row is NaN. The diagonal is safe: the inputs are shifted, so the input at a position is the token *before* the one to predict.
 
 # %% tags=["nbval-check-output"]
 strict = torch.ones(3, 3).tril(-1).bool()
 print(torch.softmax(torch.zeros(3, 3).masked_fill(~strict, -torch.inf), dim=-1))
 
 # %% [markdown]
-# > **Where the lectures disagree (D11).** All lectures set scores to $-\infty$ *before* the softmax. But summaries in L1 and L2 can be read as setting weights to 0 *after* it: "Mask out the future by artificially setting attention weights to 0!" Take the scores of *compare* again, and set its last weight to 0 after the softmax:
+# > **Before or after the softmax (D11).** All lectures set scores to $-\infty$ *before* it. But summaries in L1 and L2 can be read as setting weights to 0 *after* it: "Mask out the future by artificially setting attention weights to 0!" Do that to the last weight of *compare*:
 
 # %% tags=["nbval-check-output"]
 for when, row in {"after": softmax(scores)[2] * visible[2], "before": weights[2]}.items():
     print(f"{when:6}", [round(x, 2) for x in row.tolist()], f"sum {row.sum():.2f}")
 
 # %% [markdown]
-# The row no longer sums to 1, and the missing part tells how large the hidden scores were. The hidden values are gone, but the denominator keeps a trace of the hidden *key*. Dividing the row by its sum would remove it. Can a model read that trace?
+# The row no longer sums to 1. The hidden *value* is gone, but the missing part tells how large the hidden score was. Can a model read that trace?
 
 # %% [markdown]
 # ## Build a detector
 #
-# A wrong mask does not crash. The loss even looks better. So test behaviour: change one token, and see whether any output to its left moves. If one does, its position has read the future. A leak found is a proof. An empty list is not: a layer that reads only the eighth token ahead leaks nothing in a line of eight. So test with real tokens, in lines as long as in training.
+# A wrong mask does not crash. The loss even looks better. So test behaviour: change one token, and see whether any output to its left moves. If one does, its position has read the future. A leak found is a proof. An empty list is not: a layer that reads only the eighth token ahead leaks nothing in a line of eight. So test lines as long as in training.
 
 # %%
 # exercise: masks/leaks_future
@@ -299,7 +278,7 @@ print("zeroed afterwards", leaks_future(lambda x: softmax(dot_scores(x, x)) * ma
 # %% [markdown]
 # ## Four boasts
 #
-# Four people have trained your block on Shakespeare's characters. They differ only in their attention. Ann's is lesson 03's layer with your mask: the model that you have just trained. Read the code of the others:
+# Four people have trained your block, with four kinds of attention. Ann's is lesson 03's layer with your mask: the model that you have just trained. Read the code of the others:
 
 
 # %%
@@ -345,7 +324,7 @@ reveal(guess, (cheats, min(boasts, key=boasts.get)))
 assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs do"
 
 # %% [markdown]
-# Bob's mask is one step too generous. Dan's mask is correct, but he first subtracts the mean of the whole line, the future included. No mask shows that leak. Cleo zeroes weights after the softmax, so her model can read the sums of its rows.
+# Bob's mask is one step too generous. Cleo zeroes weights after the softmax. Dan's mask is correct, but he first subtracts the mean of the whole line, the future included. No mask shows that leak.
 #
 # ## Without the future
 #
@@ -356,7 +335,7 @@ for name, model in models.items():
     print(f"{name:5}", write(model, "Shall I compare thee").replace("\n", " / "))
 
 # %% [markdown]
-# Bob's and Dan's models have learned to peek, and stammer. But Cleo's text looks no worse than Ann's. Is her leak harmless? Measure: show each model the first character of a line, then two, then three, and count only its last prediction.
+# Bob's and Dan's models have learned to peek, and stammer. But Cleo's text looks no worse than Ann's. Is her leak harmless? Measure: show each model one character of a line, then two, then three, and count only its last prediction.
 
 
 # %% tags=["training"]
@@ -384,7 +363,7 @@ claim = "Cleo is over 3 nats above Ann with 24 characters or fewer, and within 1
 training.expect(claim, came[0] > 3 and came[1] < 1.5, came, models["Ann"], models["Cleo"])
 
 # %% [markdown]
-# With two to twelve characters each cheat is worse than an even guess over all characters: it is sure of itself, and wrong. With all 32 they come near Ann. In training the last position of a line has no future, so there even a cheat is honest. Does Cleo write well because `write` soon shows her 32 characters? Let her and Ann write with a window of 8:
+# With two to twelve characters each cheat is worse than an even guess: it is sure of itself, and wrong. With all 32 they come near Ann. In training the last position of a line has no future, so there even a cheat is honest. Does Cleo write well because `write` soon shows her 32 characters? Let her and Ann write with a window of 8:
 
 # %% tags=["training"]
 for name in ("Ann", "Cleo"):
@@ -396,7 +375,7 @@ for name in ("Ann", "Cleo"):
 #
 # ## More places to leak
 #
-# A common bug first: torch has two conventions. In `F.scaled_dot_product_attention` True means *may look*; in `nn.MultiheadAttention` True means *may not*.
+# Torch has two conventions. In `F.scaled_dot_product_attention` True means *may look*; in `nn.MultiheadAttention` True means *may not*.
 
 # %% tags=["nbval-check-output"]
 needs()
@@ -416,21 +395,9 @@ for name, attend in {"scaled_dot_product_attention": fused, "MultiheadAttention"
     print(f"{name:29} mask {leaks_future(attend(mask), x)}  ~mask {leaks_future(attend(~mask), x)}")
 
 # %% [markdown]
-# The same mask is right in one and wrong in the other. And leaks need no attention at all:
-
-# %% tags=["nbval-check-output"]
-norm, both_sides = nn.BatchNorm1d(8), nn.Conv1d(8, 8, 3, padding=1)
-one_side = nn.Conv1d(8, 8, 3)
-for name, layer in {
-    "batch norm over the line, training": norm.train(),
-    "the same, with stored statistics": nn.BatchNorm1d(8).eval(),
-    "convolution padded on both sides": lambda x: both_sides(x.mT).mT,
-    "convolution padded on the left": lambda x: one_side(F.pad(x.mT, (2, 0))).mT,
-}.items():
-    print(f"{name:36}", leaks_future(layer, x))
-
-# %% [markdown]
-# Lines of unequal length are filled up with **padding**. An encoder must mask it. Under a causal mask, padding at the end is in the future anyway. Short texts are often **packed** into one line, so that no position is wasted. Then the mask must keep the texts apart. The one below has a bug in one line. Fix it.
+# The same mask is right in one and wrong in the other. And leaks need no attention at all. In training, batch norm over the line leaks as Dan does; so does a convolution that is padded on both sides. Try your detector on them.
+#
+# Short texts are often **packed** into one line, so that no position is wasted. Then the mask must also keep the texts apart. The one below has a bug in one line. Fix it.
 
 # %%
 # exercise: masks/packing
@@ -472,15 +439,11 @@ for name, mask in {"causal": causal_mask(6), "packing": packing_mask(texts)}.ite
 # The queries are the last four tokens and see 7, 8, 9 and 10 keys: 34.
 # </details>
 #
-# <details><summary>3. Your model has a loss of 0.3 nats per character after a minute. What do you check first?</summary>
-#
-# Whether it reads the future: run the detector, let it write, and measure the loss with only the past shown. Are the inputs shifted?
-# </details>
 
 # %% [markdown]
 # ## In your own words
 #
-# A colleague's language model has a loss that is too good to be true. Write the paragraph that you would send: how do you find out whether the model sees the future, where could it get in, and why is it not enough to look at the mask?
+# A colleague's language model has a loss that is too good to be true. Write the paragraph that you would send: how do you find out whether it sees the future, where could that get in, and why is it not enough to look at the mask?
 
 # %% [markdown] tags=["question:does_it_leak"]
 # *Double-click here, and write.*

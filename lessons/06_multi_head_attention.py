@@ -73,15 +73,7 @@ check("multi_head/split_heads", split_heads)
 split_heads = mine("multi_head/split_heads")
 
 # %% [markdown]
-# Why not `q.reshape(3, 5, 4)`, for five tokens of twelve columns and three heads? The shape is the same. Here is head 1:
-
-# %% tags=["nbval-check-output"]
-q = torch.arange(60.0).reshape(5, 12)
-print("reshape: ", q.reshape(3, 5, 4)[0].tolist())
-print("split:   ", split_heads(q, 3)[0].tolist())
-
-# %% [markdown]
-# Reshape gives head 1 all of token 1, most of token 2, and none of tokens 3 to 5. It raises no error: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again:
+# A single `reshape` to this shape raises no error, and gives head 1 the numbers of the first tokens alone: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again:
 
 
 # %%
@@ -155,7 +147,7 @@ training.expect(claim, holds, [round(share, 3) for share in shares], one, two)
 pictures.line_and_cloud(wanted[:50], {name: answer[:50] for name, answer in answers.items()})
 
 # %% [markdown]
-# With two heads your layer returns both numbers. With one it explains half of their variance, and the picture shows why. All five numbers enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
+# With two heads your layer returns both numbers. With one it explains half of their variance, and the picture shows why. The numbers of all tokens enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
 #
 # $$\sum_j \alpha_j v_j = \underbrace{\Big(\sum_j \alpha_j y_j\Big)}_{s \text{: one number}}\, w \;+\; (\text{names only})$$
 #
@@ -190,12 +182,6 @@ check("multi_head/by_hand", pair_weights)
 
 # %%
 pair_weights = mine("multi_head/by_hand")
-
-# %%
-_, tokens, wanted = pointers.several(2000, generator=torch.Generator().manual_seed(1))
-# exactly 0 where scores are so large that softmax rounds them to a choice
-fetched = attend_in_heads(tokens, *pair_weights(5), heads=2)
-print(f"largest error: {(fetched - wanted).abs().max():.1e}")
 
 # %% [markdown]
 # ## Heads of a real model
@@ -343,20 +329,6 @@ for name, forged in {"untouched": None, "17.1 silent": 0, **back}.items():
 # The line moves by one token and stays nearly as bright: the orange head follows the forged note. So does the model's output. With the blue head silent it says *B* one time in eight. With the head held two tokens back it says the token after *B*, half as often as it said *B* before. Held one token back, it loses little.
 
 # %% [markdown]
-# Does any other head matter as much? Here each of the 270 is silenced in turn, on three lists. Those above layer 19 come too late:
-
-# %% tags=["once", "hide-input"]
-kept = results.load("circuit")["figures"]
-pictures.one_of_all(kept["runs"], kept["watched"])
-for heads in ([], [(1, 6), (2, 4)]):
-    without, _ = read(tokens, dict.fromkeys(heads, 0))
-    back = without[16, 0].diagonal(-1).mean()
-    print(f"silent: {heads!s:16} weight of 17.1 on the token before: {back:.2f}")
-
-# %% [markdown]
-# Silencing 1.6 or 2.4, two early heads, takes a third of the score away. The blue head depends on them: without both, it gives the token before much less weight.
-
-# %% [markdown]
 # ## Nine heads, or one mixture
 #
 # Now the question of this page. Here are all nine heads of the blue head's layer, at one token of the sentence at the top:
@@ -388,32 +360,14 @@ def mean_of_nine(weights):
 reveal(guess, loss_on_second(looking(tokens, mean_of_nine)))
 
 # %% [markdown]
-# The eight others dilute what 17.1 finds. As controls, let all nine look where 17.1 looks, and let each look where the *next* head looks: nine mixtures still, but none with its own values. The last column is the loss on a text without a list:
-
-# %% tags=["once", "hide-input"]
-text = "The old mill had been empty for years, but on Sunday the windows were open again. Anna put "
-text += "her bag on the table and asked her brother who had paid for the new roof."
-sentence = torch.tensor([0, *model.tokenizer.encode(text).ids])
-print(f"{'the nine heads of layer 17 look':32} second copy   text")
-for name, places in {
-    "where they do": lambda weights: weights,
-    "at the mean of nine": mean_of_nine,
-    "where head 1 looks": lambda weights: weights[:1].expand_as(weights),
-    "where the next head looks": lambda weights: weights.roll(-1, dims=0),
-}.items():
-    second = loss_on_second(looking(tokens, places))
-    of_text = F.cross_entropy(looking(sentence, places)[:-1], sentence[1:])
-    print(f"{name:32} {second:11.1f} {of_text:6.1f}")
-
-# %% [markdown]
-# In this layer one look is nearly enough, if it is the right one, and the text hardly needs the layer at all. But exchange the places of the nine, and the list is lost: a head is both *where* it looks and *what* it takes from there. And in all thirty layers? In each let all nine look where one of them looks. Which one was chosen on another list, or on other sentences. A dot is a text:
+# The eight others dilute what 17.1 finds. Would one *good* look do for all nine, in all thirty layers? In each layer let all nine look where one of them looks. Which one was chosen on another list, or on other sentences. Below it is the mean of the nine again. A dot is a text:
 
 # %% tags=["hide-input"]
 needs()
 pictures.one_look("One look in every layer breaks the model", results.load("one_look")["figures"])
 
 # %% [markdown]
-# Now it breaks: the list is lost, and sentences go from 4.0 to 7.4 nats. Layer 17 can do with one look; thirty such layers cannot. **A token looks in several heads because one mixture cannot serve them all.** A model that is trained with one head fares better: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3).
+# No: the list is lost, and sentences go from 4.0 to 7.4 nats. **In this model one mixture cannot serve all heads.** A model that is trained with one head fares better: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3).
 #
 # The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 

@@ -111,7 +111,7 @@ pictures.residual()
 # %% [markdown]
 # Multiplied out, there are $2^{2N}$ paths, one for each choice of layers to go through. One goes through no layer: the $I$ brings the gradient of the top to every level unchanged.
 #
-# The same holds on the way up. A bare layer with weights near zero deletes its input; a residual one passes it on. A layer only has to learn the *residual*: the change.
+# The same holds on the way up. A layer with weights near zero now passes its input on, and only has to learn the *residual*: the change.
 
 # %% tags=["nbval-check-output"]
 for name, wrap in (("bare", bare), ("residual", Residual)):
@@ -161,7 +161,7 @@ for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1)):
     print(f"{start:16} factor {factor:10.3g}, by the formula {growth(c2):.3g}")
 
 # %% [markdown]
-# It does, within a factor of three. A residual connection alone carries a stack for some initial weights; for others the vectors explode. What would make it *independent* of them?
+# It does, within a factor of three. For some initial weights a residual connection is enough; for others the vectors explode. What would make a stack *independent* of them?
 #
 # ## Norm: one scale for every token
 #
@@ -190,7 +190,7 @@ pictures.circle(layer_norm)
 # %% [markdown]
 # So a layer that reads from a norm sees the *direction* of the centred token, never its size or its mean.
 #
-# > **Where the lectures disagree (D02, D03).** L1, L2 and L4 announce "unit mean", but the mean becomes zero; L1 and L4 print it as a plain sum. Their $\sigma$ is the standard deviation already; three of the four take its root once more.
+# > **Where the lectures disagree (D02, D03).** L1, L2 and L4 announce "unit mean", but the mean becomes zero; L1 and L4 print it as a plain sum. Three of the four take the root of $\sigma$ once more.
 
 # %% [markdown]
 # ## What a norm does to gradients
@@ -202,7 +202,7 @@ pictures.circle(layer_norm)
 # The bracket takes out of a gradient what the norm would undo: $\mathbf 1$ and $\hat x$. The $1/\sigma$ undoes a scale: write tokens a hundred times as large, and their gradient is a hundredth.
 
 # %% [markdown]
-# Is a norm alone enough, then? Put yours before every layer of the bare stack. Measure the gradient at the bottom, and which token it belongs to; then compare the states of all tokens at the top with that of the first one.
+# Is a norm alone enough, then? Put yours before every layer of the bare stack. Measure the gradient at the bottom, and the first token's share of it; then compare all states at the top with the first token's.
 
 # %% tags=["nbval-check-output"]
 alone = partial(NormAlone, norm_layer=layer_norm)
@@ -244,7 +244,7 @@ drawings.transformer(
 pictures.orders()
 
 # %% [markdown]
-# Under post-norm no path from bottom to top is free of norms. Under pre-norm the thick line runs through plus signs alone: its $I$ stays an $I$. Nothing bounds the sum, so there is one more norm after the last block.
+# Under post-norm each norm shifts and divides the *whole* sum, and no path from bottom to top is free of them. Under pre-norm the thick line runs through plus signs alone: its $I$ stays an $I$. Nothing bounds the sum, so there is one more norm after the last block.
 #
 # Each order is a class that wraps any layer. `*args` hands the mask on to attention. One check tries both.
 
@@ -262,27 +262,7 @@ PostNorm = mine("add_norm/post_norm")
 PreNorm = mine("add_norm/pre_norm")
 
 # %% [markdown]
-# Follow one token of four numbers through both. The layer doubles the first number that it reads, and writes the result to the third column. Both start from $x = (6, 2, 0, 0)$. In post-norm the layer first writes $(0, 0, 12, 0)$, and the sum $(6, 2, 12, 0)$ has mean 5 and variance 21. In pre-norm it first reads $\mathrm{LN}(x) = (1.63, 0, -0.82, -0.82)$. **After three layers, what has become of the first number, 6, in each order?**
-
-# %%
-guess = None  # two numbers: (post-norm, pre-norm)
-
-
-# %% tags=["nbval-check-output"]
-w, ends = torch.zeros(4, 4), []
-w[0, 2] = 2  # read the first number, write to the third
-for wrap in (PostNorm, PreNorm):
-    token, layer = torch.tensor([6.0, 2, 0, 0]), wrap(lambda x: x @ w, 4)
-    for _ in range(3):
-        token = layer(token)
-        print(wrap.__name__, [round(x, 2) for x in token.tolist()])
-    ends.append(round(token[0].item(), 2))
-reveal(guess, tuple(ends))
-
-# %% [markdown]
-# Post-norm shifts and divides the *whole* sum each time. Under pre-norm the 6 is untouched, and the third column is a sum of three contributions.
-#
-# Now back to the stack that grew 43-million-fold. Under pre-norm a layer reads tokens of mean square 1, *however large the sum has become*. So it writes $c^4$ or $c^4/2$, and no longer a multiple of $m$. From a mean square $m_0$ at the bottom,
+# Now back to the stack that grew 43-million-fold. Under pre-norm a layer reads tokens of mean square 1, *however large the sum has become*. So it adds $c^4$ or $c^4/2$, not a multiple of $m$. From a mean square $m_0$ at the bottom,
 #
 # $$m_N \approx m_0 + \tfrac32\, c^4 N \qquad\text{instead of}\qquad m_N \approx m_0 \left[(1 + c^4)\left(1 + \tfrac12 c^4\right)\right]^N$$
 #
@@ -339,19 +319,10 @@ pictures.letter_by_hand(
 )
 
 # %% [markdown]
-# Bare, and with a norm alone, the letter fades at once. With the residual connection alone its fate depends on the initial weights: from large ones the vector explodes. Under post-norm the letter fades a little in every block: from large weights nothing is left, from small ones all of it. Pre-norm keeps a third of it or more, from all three.
-#
-# And the gradient, on its way down:
-
-# %% tags=["hide-input"]
-pictures.gradients(
-    {name: {start: gradients(wrap, start=start) for start in STARTS} for name, wrap in ways.items()}
-)
+# Bare, and with a norm alone, the letter fades at once. With the residual connection alone the initial weights decide: from large ones the vector explodes. Under post-norm the letter fades a little in every block: from large weights nothing is left, from small ones all of it. Pre-norm keeps a third of it or more, from all three.
 
 # %% [markdown]
-# With a sum and a norm, in either order, it keeps its size within a factor of about ten. So what post-norm loses from large weights is the letter, not the gradient.
-#
-# Will thirty-two blocks learn? Take the initial weights from which the residual connection alone explodes, your norm before each layer, and ninety steps of Adam. Then let the stack say what it expects after each character of a line, beside a **frequency baseline**, which knows how frequent each character is, and nothing else.
+# Will thirty-two blocks learn? Take the initial weights from which the residual connection alone explodes, your norm before each layer, and ninety steps of Adam. Then let the stack say what it expects after each character of a line, beside a **frequency baseline**, which knows only how frequent each character is.
 
 
 # %% tags=["training"]
@@ -412,48 +383,11 @@ print(f"residual and a last norm, from large weights: {ends.count(None)} of {len
 
 # %% [markdown]
 # - **Without the residual connection** 32 blocks learn frequencies only, in 1,000 steps, too.
-# - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and end below pre-norm. From the large one they explode.
-# - **Pre-norm** learns from all three, but its best loss is not lower. Its last norm alone does not do this: from large weights the loss still overflows.
+# - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and end below pre-norm. From the large one they explode, with a last norm, too.
+# - **Pre-norm** learns from all three, but its best loss is not lower.
 
 # %% [markdown]
-# > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means *trainable*, everything above depended on them.
-
-# %% [markdown]
-# ### Let thirty-two blocks write
-#
-# Plus signs alone, from small weights, ended lowest of all. Train such a stack. Its opponent is a second baseline, a **bigram table**: how often each character follows each other one.
-
-# %% tags=["training"]
-small = trained(new(Residual, start="N(0, 0.02²)"), learning_rate=0.01, steps=150)
-
-# %% tags=["hide-input"]
-vocab = len(characters.vocab())
-pairs = torch.bincount(vocab * learning[:-1] + learning[1:], minlength=vocab**2).view(vocab, vocab)
-bigrams = (pairs + 0.1).log()  # row a: logits of what follows character a
-
-
-@torch.no_grad()
-def write(model, length=70):
-    tokens = characters.encode("\n")
-    with training.seeded(SEED):
-        for _ in range(length):
-            chances = model(tokens[None, -16:])[0, -1].softmax(-1)
-            tokens = torch.cat([tokens, torch.multinomial(chances, 1)])
-    return repr(characters.decode(tokens[1:]))
-
-
-# %% tags=["training"]
-writers = {"bigram table": lambda tokens: bigrams[tokens], "your 32 blocks": small}
-for name, model in writers.items():
-    print(f"{name:15} loss {held_out_loss(model):.2f}  {write(model)}")
-
-# %% tags=["training", "hide-input"]
-came = [round(held_out_loss(model), 2) for model in writers.values()]
-claim = "32 blocks with plus signs alone, from small weights, end below the bigram table"
-training.expect(claim, came[1] < came[0], came, small)
-
-# %% [markdown]
-# Both invent words, but the loss tells them apart. The table knows the last character. Yours is ahead, so it must use earlier ones.
+# > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". Around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare one with $2d$ more hidden units can carry $x$ along. But if *able* means *trainable*, everything above depended on them.
 
 # %% [markdown]
 # ## The order of 2017
@@ -474,17 +408,12 @@ claim = "32 blocks of post-norm end over 0.2 nats lower from small weights than 
 training.expect(claim, came[1] < came[0] - 0.2, came, post, turned)
 
 # %% [markdown]
-# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read. Would a **warm-up** do instead? The learning rate then begins near 0 and rises, in the paper for thousands of steps (section 5.3). Xiong et al. 2020 trace the need for it to post-norm. Held-out losses, means of two seeds, in the second line of one. The baseline has 3.36:
+# From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read.
 #
-# | initial weights | learning rate | steps | warm-up over 5 % | over 30 % |
-# |:-|-:|-:|-:|-:|
-# | torch's | 0.001 | 90 | 3.48 | 3.52 |
-# | torch's | 0.001 | 1,000 | – | 2.33 |
-# | $N(0, 0.02^2)$ | 0.003 | 90 | 2.83 | – |
-#
-# In ninety steps no warm-up replaces the switch. In a thousand steps post-norm learns from torch's weights, too. So it needs small weights, or patience.
-#
-# All trainings above had a warm-up over 5 %, and clipped gradients. [An exploration](explorations/07_norms.ipynb) sweeps it, and mends **DeepNorm**, which builds the third switch into the block.
+# The paper has another cure, a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). All trainings above had one, over 5 % of the steps, and clipped gradients. Over 30 % of our ninety steps it does not help. Over 30 % of a thousand, one seed learns from torch's weights, too, down to 2.33 nats. So post-norm needs small weights, or more steps.
+
+# %% [markdown]
+# [An exploration](explorations/07_norms.ipynb) sweeps the warm-up, and mends **DeepNorm**, which builds the third switch into the block.
 #
 # ## Thirty blocks that have learned
 #
@@ -532,7 +461,7 @@ pictures.stream(results.load("stream")["figures"])
 # %% [markdown]
 # The typical token grows 300-fold, and each layer reads it through a norm, at one size. So a late layer must write more than an early one to change a token's *direction* as much.
 #
-# The first token is special: one block blows it up, and nearly all of that is a *single* one of its 576 numbers. Sun et al. 2024 find such **massive activations** in many trained models; lesson 13 comes back to this token.
+# The first token is special: block 12 blows it up, and nearly all of that is *one* of its 576 numbers. Sun et al. 2024 find such **massive activations** in many models; lesson 13 comes back to this token.
 #
 # ## What to remember
 #

@@ -5,7 +5,7 @@
 #
 # You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. **How do the parts fit together into a Transformer?**
 #
-# Today you wire them: the encoder's block, the decoder's block, the model, and the loop that writes. Then you train your Transformer in less than a minute, type a word, and it sorts the letters. At the end, everything that you have built since lesson 02 is one file, which runs without this course.
+# Today you wire them: the encoder's block, the decoder's block, the model, and the loop that writes. Then you train your Transformer in less than a minute, type a word, and it sorts the letters. At the end, your work since lesson 02 is one file, which runs without this course.
 
 # %%
 import torch
@@ -28,7 +28,7 @@ pictures.course_map()
 #
 # ## What a block is
 #
-# A block has two **sublayers**. In the first, self-attention, tokens exchange information. In the second, a feed-forward network, each token is processed on its own. Each sublayer $f$ sits inside a residual connection and a norm, in one of lesson 07's two orders:
+# A block has two **sublayers**: self-attention, where tokens exchange information, and a feed-forward network, which processes each token on its own. Each sublayer $f$ is inside a residual connection and a norm, in one of lesson 07's two orders:
 #
 # $$\text{post-norm (2017)}\quad y = \mathrm{LN}\big(x + f(x)\big) \qquad\qquad \text{pre-norm}\quad y = x + f\big(\mathrm{LN}(x)\big)$$
 
@@ -36,9 +36,7 @@ pictures.course_map()
 pictures.blocks()
 
 # %% [markdown]
-# Today you train the order of 2017, with two blocks a stack.
-#
-# $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
+# What comes out has the shape of what goes in. That is why blocks can be stacked. Today you train the order of 2017.
 
 # %% tags=["hide-input"]
 import copy
@@ -65,9 +63,9 @@ padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
 #
 # $$\underset{n \times d_{model}}{s} = \mathrm{AddNorm}_{\text{attention}}(x) \qquad\qquad \underset{n \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(s)$$
 #
-# `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. The check copies our parameters into your block by name, so call the two parts `self.attention` and `self.feed_forward`.
+# `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. Call the two parts `self.attention` and `self.feed_forward`, since the check copies parameters into them by name.
 #
-# Two helpers are given. `AsSelfAttention(attention)` calls `attention(x, x, x, mask)`: query, key and value are made from the same tokens. `add_and_norm` returns your `PostNorm` or your `PreNorm`, called as `PostNorm(sublayer, d_model, norm_layer)`.
+# Two helpers are given. `AsSelfAttention(attention)` calls `attention(x, x, x, mask)`. `add_and_norm` returns your `PostNorm` or your `PreNorm`, called as `PostNorm(sublayer, d_model, norm_layer)`.
 
 # %% tags=["in-short"]
 # given: transformer.add_and_norm
@@ -79,7 +77,7 @@ padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
 check("encoder/block", EncoderBlock)
 
 # %% [markdown]
-# PyTorch has this block too, `nn.TransformerEncoderLayer`. Give it your block's parameters and a batch of two sentences of unequal length:
+# PyTorch has this block too, `nn.TransformerEncoderLayer`. Give it your block's parameters and two sentences of unequal length:
 
 # %%
 EncoderBlock = mine("encoder/block")
@@ -93,7 +91,7 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # ## One mask makes a decoder
 #
-# Why are some models called encoders and others decoders, if the block is the same? Send six tokens through your block, without a mask and with a causal mask. `leaks_future` (lesson 05) lists the positions whose output depends on a later token. **Which positions, counted from 0, does it list in each case?**
+# Send six tokens through your block, without a mask and with a causal mask. `leaks_future` (lesson 05) lists the positions whose output depends on a later token. **Which positions, counted from 0, does it list in each case?**
 
 # %%
 guess = None  # two lists
@@ -105,9 +103,9 @@ causal = leaks_future(lambda words: block(words, causal_mask(len(words))), x)
 reveal(guess, (without, causal))
 
 # %% [markdown]
-# The last position has no later token. Same class, same parameters. Without a mask each token sees both sides: this is an **encoder**. With a causal mask it sees only itself and what came before: this is a **decoder**. It can learn to predict the next token, and so to write.
+# The same class, the same parameters. Without a mask each token sees both sides: this is an **encoder**. With a causal mask it sees only itself and what came before: this is a **decoder**. It can learn to predict the next token, and so to write.
 #
-# *Decoder* has a second meaning. In language models it is this causal stack; in the paper of 2017 its blocks also look at a source. That is the one part that you have not built yet.
+# In language models *decoder* means this causal stack. In the paper of 2017 its blocks also look at a source, and that part you have not built yet.
 
 # %% [markdown]
 # ## The whole Transformer
@@ -116,13 +114,13 @@ reveal(guess, (without, causal))
 #
 # $$x_i = \sqrt{d_{model}}\; E_t + p_i \qquad \underset{vocab \times d_{model}}{E}$$
 #
-# The entries of $E$ start with variance $1/d_{model}$. The factor makes it 1, so that embeddings are about as large as the sinusoids $p_i$.
+# The entries of $E$ start with variance $1/d_{model}$. The factor makes it 1, about as large as the sinusoids $p_i$.
 
 # %% tags=["hide-input"]
 pictures.whole()
 
 # %% [markdown]
-# What the encoder returns, $H$, is called the **memory**. The model has three kinds of attention, all by your `MultiHeadAttention` (section 3.2.3 of the paper):
+# What the encoder returns, $H$, is called the **memory**. The model has three kinds of attention, all by your `MultiHeadAttention`:
 #
 # | attention | queries | keys, values | mask | scores |
 # |:-|:-|:-|:-|:-|
@@ -130,20 +128,20 @@ pictures.whole()
 # | decoder's | target | target | causal | $m \times m$ |
 # | cross- | target | memory $H$ | source's padding | $m \times n$ |
 #
-# The base model of the paper has $N = 6$ blocks in each stack, $d_{model} = 512$, 8 heads and $d_{ff} = 2048$. One matrix $E$ serves both embeddings and the output, logits $= Y E^T$ (**tied embeddings**, section 3.4). A pre-norm stack ends with one more norm, because no block has normed the stream.
+# The paper's base model has $N = 6$ blocks in each stack, $d_{model} = 512$, 8 heads and $d_{ff} = 2048$. One matrix $E$ serves both embeddings and the output, logits $= Y E^T$ (**tied embeddings**). A pre-norm stack ends with one more norm.
 
 # %% [markdown]
 # ## Cross-attention
 #
-# A translator has two texts. $H$ holds the states of the source, $Z$ the decoder's states of the target so far. The queries come from the target; keys and values come from the source:
+# $H$ holds the states of the source, $Z$ the decoder's states of the target so far. The queries come from the target; keys and values come from the source:
 #
 # $$\underset{m \times d_v}{C} = \mathrm{softmax}\!\left(\frac{\overbrace{Z W_Q}^{m \times d_k}\;(\overbrace{H W_K}^{n \times d_k})^T}{\sqrt{d_k}}\right) \overbrace{H W_V}^{n \times d_v}$$
 #
-# It is the only connection between the two stacks. A decoder block has it between the other two sublayers, each with its own add & norm:
+# A decoder block has it between the other two sublayers, each with its own add & norm:
 #
 # $$\underset{m \times d_{model}}{s} = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad \underset{m \times d_{model}}{c} = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad \underset{m \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(c)$$
 #
-# `AsCrossAttention(attention)` calls `attention(x, memory, memory, mask)`. Residual connection and norm act on $s$ only; $H$ goes in as it is. There are two masks: `mask` for the target's self-attention, `memory_mask` for the source's padding.
+# `AsCrossAttention(attention)` calls `attention(x, memory, memory, mask)`. Residual connection and norm act on $s$ only. There are two masks: `mask` for the target's self-attention, `memory_mask` for the source's padding.
 
 # %%
 # exercise: decoder/block
@@ -175,7 +173,7 @@ print(f"another source changes the result by up to {changed:.1f}")
 # %% [markdown]
 # ## Two stacks, one model
 #
-# A stack is an embedding and a loop over blocks, so both stacks are given, without their docstrings. The lines of each `forward` are the boxes of the figure. `Embedding`, folded, computes the formula above. `Norm` is layer norm with its gain and bias.
+# A stack is an embedding and a loop over blocks, so both stacks are given. The lines of each `forward` are the boxes of the figure. `Embedding`, folded, computes $\sqrt{d_{model}}\,E_t+p_i$. `Norm` is layer norm with its gain and bias.
 
 # %% tags=["hide-input", "in-short"]
 # given: transformer.Embedding
@@ -187,7 +185,7 @@ print(f"another source changes the result by up to {changed:.1f}")
 # given: transformer.Decoder
 
 # %% [markdown]
-# The decoder makes its own causal mask. That leaves the model itself: source to memory, memory and target to states, states to logits. It stops at the logits, since `F.cross_entropy` applies the softmax itself, and an argmax needs none.
+# That leaves the model itself: source to memory, memory and target to states, states to logits. It stops at the logits: `F.cross_entropy` applies the softmax itself, and an argmax needs none.
 
 # %%
 # exercise: transformer/forward
@@ -196,7 +194,7 @@ print(f"another source changes the result by up to {changed:.1f}")
 check("transformer/forward", Transformer)
 
 # %% [markdown]
-# This is it: the architecture of 2017, and every block in it is yours. Make a small one, with two blocks a stack and 28 tokens: the alphabet, *start* and *stop*.
+# This is the architecture of 2017, and every block in it is yours. Make a small one, with two blocks a stack and 28 tokens: the alphabet, *start* and *stop*.
 
 # %%
 Transformer = mine("transformer/forward")
@@ -211,7 +209,7 @@ print(f"{sum(p.numel() for p in model.parameters()):,} parameters; logits", tupl
 # %% [markdown]
 # ## Trained in one pass, written in many
 #
-# In training the target is known. The decoder reads it **shifted right**, behind *start*, and must predict at each position the token that comes next (**teacher forcing**). All $m$ positions are scored in one pass. In writing there is no target: the model reads *start*, takes the likeliest token, appends it, and reads everything again (**greedy decoding**):
+# In training the decoder reads the target **shifted right**, behind *start*, and predicts at each position the next token, all in one pass (**teacher forcing**). In writing there is no target: the model reads *start*, takes the likeliest token, appends it, and reads everything again (**greedy decoding**):
 #
 # $$t_{i+1} = \arg\max_{v}\; \mathrm{logits}_{i+1,\,v}\big(\text{source},\; \text{start}, t_1, \dots, t_i\big)$$
 
@@ -219,7 +217,7 @@ print(f"{sum(p.numel() for p in model.parameters()):,} parameters; logits", tupl
 pictures.passes()
 
 # %% [markdown]
-# Only the last row of logits is used in writing, because only that position has seen everything written so far. The grey rows are the same as in the passes before: the causal mask hides from them what was appended. So one pass over a known target gives what $m$ passes would. Check that yours does:
+# Only the last row of logits is used in writing. The grey rows are the same as in the passes before: the causal mask hides from them what was appended. So one pass over a known target gives what $m$ passes would. Check that yours does:
 
 # %%
 read, memory = shift_right(target, START), model.encoder(source)  # the source is read once
@@ -228,7 +226,7 @@ difference = (torch.stack(rows, dim=1) - logits).abs().max()
 print(f"eight passes and one: largest difference {difference:.0e}")
 
 # %% [markdown]
-# Now write the loop. A row of the batch ends with *stop*, and the loop goes on until every row has one. Look at the figure again: what is read once, and what in every pass?
+# Now write the loop. It goes on until every row of the batch has a *stop*. What is read once, and what in every pass?
 
 # %%
 # exercise: transformer/greedy
@@ -237,7 +235,7 @@ print(f"eight passes and one: largest difference {difference:.0e}")
 check("transformer/greedy", greedy)
 
 # %% [markdown]
-# Your Transformer can write. It has learned nothing yet, so give it a word and see what comes:
+# Your Transformer can write, though it has learned nothing yet:
 
 # %%
 greedy = mine("transformer/greedy")
@@ -258,7 +256,7 @@ print("problems →", write(model, "problems"))
 # %% [markdown]
 # ## Find the bug: a loss that is too good
 #
-# Before any language, a task whose answer we know: eight different letters come in, and must be written in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion: almost every one that the model is asked to sort is new to it.
+# Before any language, a task whose answer we know: eight different letters come in, and must be written in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion, so hardly one comes twice.
 
 
 # %% tags=["hide-input"]
@@ -293,7 +291,7 @@ def train(model, loss, steps):
 #
 # $$L = -\frac1m \sum_{i=1}^{m} \log p\big(t_i \mid \text{source},\; \text{start}, t_1, \dots, t_{i-1}\big)$$
 #
-# Somebody wrote it here. Read it for a minute, and leave it as it is: a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
+# Read its code for a minute, and leave it as it is: a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
 
 # %%
 # exercise: transformer/mend_loss
@@ -307,7 +305,7 @@ train(spoiled, next_token_loss, steps=100)
 reveal(guess, write(spoiled, "problems"))
 
 # %% [markdown]
-# A loss near 0, and one letter eight times. In training, each position but the first read the very letter that it had to predict. So the model learned to find the first letter, and then to repeat what it reads. In writing it reads its own letters, and repeats the first one. Mend the line, and check:
+# A loss near 0, and one letter eight times. In training, each position but the first read the very letter that it had to predict. So the model learned to repeat what it reads. In writing it reads its own letters, and repeats the first one. Mend the line, and check:
 
 # %%
 check("transformer/mend_loss", next_token_loss)
@@ -328,14 +326,14 @@ right = (written == unseen.sort().values).all(-1).float().mean().item()
 training.expect("over 0.97 of 1,000 new sequences are sorted", right > 0.97, right, model)
 
 # %% [markdown]
-# It was never told the order of the alphabet, only shown sorted examples. Now you: type any word of eight different letters, such as *keyboard*, *daughter* or *sunlight*.
+# It was never told the order of the alphabet. Now you: type any word of eight different letters, such as *keyboard*, *daughter* or *sunlight*.
 
 # %% tags=["training"]
 TEXT = "keyboard"  # yours
 print(TEXT, "→", write(model, TEXT))
 
 # %% [markdown]
-# Here is how it sorts: the loop of `greedy`, with all that `greedy` throws away.
+# How does it sort? Here is the loop of `greedy`, with all that `greedy` throws away.
 
 # %% tags=["training", "hide-input"]
 word, read, rows = "problems", torch.tensor([[START]]), []
@@ -349,7 +347,7 @@ with record_weights(model.decoder.blocks[-1].cross_attention.sublayer.attention)
 pictures.at_work(word, rows, weights[0].mean(1)[0])
 
 # %% [markdown]
-# Left, each pass and its last row, the one that is used. Right, the cross-attention of the last block, averaged over heads, at that row: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So hide it: at each pass, mask the source letter that is due. **What does your model write for *problems*?**
+# Left, each pass, with the row that is used in green. Right, the cross-attention of the last block at that row, averaged over heads: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So at each pass mask the source letter that is due. **What does your model write for *problems*?**
 
 # %%
 guess = None  # eight letters
@@ -381,9 +379,9 @@ came = [round(x, 3) for x in (written_due, following, written_other)]
 training.expect(claim, holds, came, model)
 
 # %% [markdown]
-# Each time it writes the *next* letter in order; after the last there is none. So the decoder reads each letter at its own place in the source. Hide another letter's place, and nothing changes: see the line above, on 1,000 new sequences.
+# Each time it writes the *next* letter in order; after the last there is none. Hide another letter, and nothing changes: see the line above, on 1,000 new sequences. So the decoder reads each letter at its own place in the source.
 #
-# `xray` keeps every step of a word through a model: the tensor, its formula, its code. Beside your sorter is the same model without masks. In *Attention*, point at a letter on the left: where does the model look while it writes it? It needs JavaScript: GitHub shows nothing.
+# `xray` keeps every step of a word through a model: the tensor, its formula, its code. Beside your sorter is the same model without masks. In *Attention*, point at a letter on the left. It needs JavaScript: GitHub shows nothing.
 
 # %%
 names = [*TOKENS[:26], "start", "stop"]
@@ -420,7 +418,7 @@ claim = "of those with one pair under 0.4 are sorted, and in over 0.6 the pair i
 training.expect(claim, shares[0] < 0.4 and shares[1] > 0.6, shares, model)
 
 # %% [markdown]
-# The right answer is *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the free place with another. Is that the architecture? The same model was also trained on sequences in which letters repeat:
+# The right answer is *adeehnpp*. Most often your sorter writes a pair as one letter, and fills the free place with another. Is that the architecture? The same model was also trained on sequences with repeats:
 
 # %% tags=["hide-input"]
 kept = results.load("sequences")["figures"]
@@ -430,11 +428,11 @@ for trained_on, name in (("eight different letters", "sort"), ("any", "sort, let
     print(f"trained on {trained_on:23}", *shares)
 
 # %% [markdown]
-# It is the data. No example had a letter twice, so training left open what to do with a pair. With such examples, the same architecture sorts them all.
+# It is the data: no example had a letter twice, so training left open what to do with a pair.
 #
 # ## Three families, three masks
 #
-# The encoder-decoder is one of three ways to use these blocks. Each family is one mask over 8 tokens. In the third they are a source of 4 and a target of 4:
+# The encoder-decoder is one of three ways to use these blocks. Here is what 8 tokens may see in each. In the third they are a source of 4 and a target of 4:
 
 # %% tags=["hide-input"]
 full, causal = torch.ones(8, 8).bool(), causal_mask(8)
@@ -444,7 +442,7 @@ both[4:, 4:] = causal_mask(4)
 pictures.families({"encoder only": full, "decoder only": causal, "encoder-decoder": both})
 
 # %% [markdown]
-# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. If that is all, *one* stack of encoder blocks with this mask should sort, too. This is a **prefix language model** (Raffel et al. 2020). Give four of your blocks source and target as one text, and as many steps as before:
+# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. If that is all, *one* stack of encoder blocks with this mask should sort, too. This is a **prefix language model** (Raffel et al. 2020). Give four of your blocks the source and the target as one text:
 
 
 # %%
@@ -495,7 +493,7 @@ for name, kind in {
     training.expect(claim, right > 0.97, right, one)
 
 # %% [markdown]
-# It sorts as well, with somewhat fewer parameters and without cross-attention. In the last line the source is read under a causal mask, too, as in a decoder-only model. That is enough: each letter that is written sees the whole source. So the three families are three masks of one block. What the mask does limit is the training task: a model that sees the answer cannot be asked to predict it.
+# It sorts as well in as many steps, without cross-attention. In the last line the source is read under a causal mask, too, as in a decoder-only model. That is enough, since each letter that is written sees the whole source. So one block with another mask can do the encoder-decoder's work. What the mask does limit is the training task: a model that sees the answer cannot be asked to predict it.
 #
 # | family | training task, on *the cat sleeps on the mat* | examples | lesson 09 runs |
 # |:-|:-|:-|:-|
@@ -503,12 +501,12 @@ for name, kind in {
 # | decoder only | **next-token prediction**: after *the cat*, predict *sleeps*, and so at every position | GPT, Llama | SmolLM2 |
 # | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5 | Marian |
 #
-# Which one do you choose? In 2026 most assistants are decoder-only: one stack, one task, any text. Where a text is read and not continued, as in search, an encoder sees both sides of every token. An encoder-decoder reads its source once, seeing both sides, and looks at it again for every token that it writes. T5Gemma is one, made from trained decoders (Zhang et al. 2025).
+# In 2026 most assistants are decoder-only: one stack, one task, any text. When is another family better? The question at the end of the page is yours.
 
 # %% [markdown]
 # ## Your Transformer on one page
 #
-# `my_transformer` collects your passed answers since lesson 02 into one file, with the paper's section above each part. Parts that you have not solved come from the library.
+# `my_transformer` collects your passed answers since lesson 02 into one file, with the paper's section above each. The rest comes from the library.
 
 # %%
 import re
@@ -519,12 +517,7 @@ for section in sorted({section for section, _ in parts}):
     print(f"{section:17}", *(name for where, name in parts if where == section))
 
 # %% [markdown]
-# Read it once beside section 3 of the paper. PyTorch provides matrix products, gradients and Adam. Dropout and label smoothing (section 5.4), which only training uses, are left out. The file ends with the task of this lesson, and needs no course. It has printed here:
-#
-# ```
-# $ python my_transformer.py
-# 100.0% of 1000 unseen sequences of letters are sorted
-# ```
+# Read it once beside section 3 of the paper. Dropout and label smoothing (section 5.4), which only training uses, are left out. The file ends with the task of this lesson: `python my_transformer.py` trains the sorter, without the course.
 #
 # ## What to remember
 #
@@ -536,7 +529,7 @@ for section in sorted({section for section, _ in parts}):
 # | training, one pass | reads (start, $t_1, \dots, t_{m-1}$), predicts ($t_1, \dots, t_m$) |
 # | greedy decoding, $m$ passes | $t_{i+1} = \arg\max_v \mathrm{logits}_{i+1,\,v}$, the last row |
 #
-# An encoder block with a causal mask is a language model's block. A decoder block of 2017 has cross-attention between the two sublayers.
+# An encoder block with a causal mask is a language model's block. A decoder block of 2017 has cross-attention, too.
 
 # %% [markdown]
 # ## Test yourself
@@ -551,12 +544,7 @@ for section in sorted({section for section, _ in parts}):
 # The encoder once; the decoder 20 times, on 1, 2, …, 20 tokens. In training both run once. Lesson 09's cache avoids reading the old tokens again.
 # </details>
 #
-# <details><summary>3. A loss of 0.0004 after 100 steps, and the model writes nonsense. What do you look at first?</summary>
-#
-# What the decoder reads in training: can a position see the token that it must predict, by a wrong shift or a missing mask?
-# </details>
-#
-# <details><summary>4. Your decoder block is trained without its causal mask. What does the loss do, and what does the model write?</summary>
+# <details><summary>3. Your decoder block is trained without its causal mask. What does the loss do, and what does the model write?</summary>
 #
 # The loss falls to almost zero, since each position can read the token that it must predict. In writing that token is not there yet, so what it has learned is of no use.
 # </details>
@@ -564,7 +552,7 @@ for section in sorted({section for section, _ in parts}):
 # %% [markdown]
 # ## In your own words
 #
-# A company wants to search its documents, to translate them, and to have a program that answers questions about them. For each of the three, choose an encoder, an encoder-decoder or a decoder. Justify each choice in a sentence or two: what may each token look at, and what is computed once, what for every new token?
+# A company wants to search its documents, to translate them, and to have questions about them answered. For each of the three, choose an encoder, an encoder-decoder or a decoder. Justify each choice in a sentence or two: what may each token look at, and what is computed once, what for every new token?
 
 # %% [markdown] tags=["question:which_family"]
 # *Double-click here, and write.*
@@ -574,4 +562,4 @@ for section in sorted({section for section, _ in parts}):
 #
 # Lesson 09 runs three trained models in the same blocks: one searches, one translates, one answers questions. Beside this lesson: [where is the order of the source?](explorations/08_one_page.ipynb), and [where are 65 million parameters?](explorations/08_parameters.ipynb)
 #
-# Vaswani et al. 2017, section 3; Xiong et al. 2020 (pre-norm); Devlin et al. 2019 (BERT); Raffel et al. 2020 (T5, and a comparison of the three families); Zhang et al. 2025 (T5Gemma); Rush 2018 (*The Annotated Transformer*: the paper's text beside code, pre-norm). Lectures: L1 to L5.
+# Vaswani et al. 2017, section 3; Xiong et al. 2020 (pre-norm); Devlin et al. 2019 (BERT); Raffel et al. 2020 (T5, and a comparison of the three families); Zhang et al. 2025 (T5Gemma, an encoder-decoder made from trained decoders); Rush 2018 (*The Annotated Transformer*: the paper's text beside code, pre-norm). Lectures: L1 to L5.

@@ -5,7 +5,7 @@
 #
 # So far your parts of a Transformer ran in toy models. **Do the models that people use really consist of these parts?** Here your functions run in three: one compares sentences, one translates, one answers.
 #
-# At the end you talk with the third one, through a cache that you have built. You can read a checkpoint, say what is new since 2017, and explain how a model that predicts the next token can answer you.
+# At the end you talk with the third one, through a cache that you have built, and can explain how a model that predicts the next token answers you.
 
 # %%
 import json
@@ -47,7 +47,7 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 #
 # ## A checkpoint becomes your block
 #
-# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Twelve such blocks learned by **distillation** (Wang et al. 2020b) to imitate the attention of a larger BERT-like model. Every second one was kept, and they were **fine-tuned** on a billion pairs of sentences that belong together.
+# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Its blocks learned by **distillation** (Wang et al. 2020b) to imitate the attention of a larger BERT-like model, and were **fine-tuned** on a billion pairs of sentences that belong together.
 #
 # Its weights are one file, a **checkpoint**: a header in JSON (names, shapes, offsets), then nothing but numbers. The first 8 bytes are the header's length:
 
@@ -66,7 +66,7 @@ by_hand = torch.frombuffer(data, dtype=torch.float32).view(entry["shape"])
 print(entry)
 
 # %% [markdown]
-# Loading it means renaming. Here are three of the 16 tensors of a block. A `Linear` of torch keeps $W^T$; lesson 05's `feed_forward` computes $xW$, so two matrices are transposed.
+# Loading it means renaming. Here are three of a block's 16 tensors. A `Linear` of torch keeps $W^T$; your `feed_forward` computes $xW$, so two matrices are transposed.
 #
 # | their name, after `encoder.layer.0.` | our name, after `blocks.0.` | our shape |
 # |:-|:-|:-|
@@ -121,9 +121,9 @@ print("yours:         ", [round(x, 6) for x in cosines.tolist()])
 print("Hugging Face's:", [0.574378, -0.092191, -0.066028])
 
 # %% [markdown]
-# The second line comes from Hugging Face's `BertModel`, run once on the same file and sentences. A test repeats it. So this *is* MiniLM.
+# The second line comes from Hugging Face's `BertModel`, run once on the same file and sentences. So this *is* MiniLM.
 #
-# Now it works for you. This is how a help page finds its answer: the vector of the question, the vectors of all answers, the largest cosine. Type what a customer could say, without any word of the answers:
+# Now it works for you, as the search of a help page: the vector of the question, the vectors of all answers, the largest cosine. Type what a customer could say, without any word of the answers:
 
 # %%
 TEXT = "I can't get into my account any more"  # yours
@@ -133,11 +133,11 @@ for cosine, answer in sorted(zip(found.tolist(), answers), reverse=True):
     print(f"{cosine:5.2f}  {answer}")
 
 # %% [markdown]
-# A search that counts common words finds nothing here: the question shares none with any of the four answers.
+# A search that counts common words finds nothing here: there are none.
 #
 # ## A real translator
 #
-# The second model has both stacks. Firefox translates web pages on your own machine with such models (Mozilla, trained with Marian: Junczys-Dowmunt et al. 2018): six of your encoder blocks, post-norm, and two decoder blocks with cross-attention. In those a small recurrence replaces masked self-attention, because it is faster: the **SSRU**, $c_t = f_t \odot c_{t-1} + (1 - f_t) \odot x_t W$ with a gate $f_t$ (Kim et al. 2019).
+# The second model has both stacks. Firefox translates web pages on your own machine with such models (Mozilla, trained with Marian: Junczys-Dowmunt et al. 2018): six of your encoder blocks, post-norm, and two decoder blocks with cross-attention. In those a small recurrence, the **SSRU** (Kim et al. 2019), replaces masked self-attention, because it is faster.
 
 # %%
 needs("marian")
@@ -194,12 +194,7 @@ reveal(guess, "BD")
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature. Forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale leaves no such trace: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
-#
-# <details><summary>How we know</summary>
-#
-# Six sentences, translated by all four: in this model each of the two signatures shows in all six. A test counts them (`test_marian.py`).
-# </details>
+# Two mistakes have a signature, in six sentences of six (`test_marian.py`): forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale leaves no such trace: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
 
 # %%
 needs()
@@ -207,7 +202,7 @@ needs()
 # %% [markdown]
 # ## What is new since 2017
 #
-# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights. Five differences from 2017 matter, and a sixth row says where open models have gone since:
+# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights. Five differences from 2017 matter; the last row says where open models have gone since:
 #
 # | 2017 | SmolLM2 | what changed | lesson |
 # |:-|:-|:-|:-|
@@ -228,7 +223,7 @@ pictures.gates()
 # %% [markdown]
 # In checkpoints $W_1$, $W_3$ and $W_2$ are called `gate_proj`, `up_proj` and `down_proj`. With three matrices, SwiGLU is as large as the network of 2017 if $3\,d\,d_{ff} = 2 \cdot d \cdot 4d$, so $d_{ff} = \frac83 d$. SmolLM2 has exactly this.
 #
-# Write it from scratch: three `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$; $xW$ is `self.w(x)`.)
+# Write it from scratch: three `nn.Linear` without biases, under the names of the formula.
 
 # %%
 # exercise: feed_forward/swiglu
@@ -242,7 +237,7 @@ SwiGLU = mine("feed_forward/swiglu")
 # %% [markdown]
 # ## Read each token once
 #
-# Lesson 08's `greedy` reads the whole text again for each new token. It need not. In a causal model, the state of token $i$ depends on tokens 1 to $i$ alone: a later token cannot change its key or its value. So keep them. This is the **key-value cache**, and a step computes query, key and value of the new token $t$ only:
+# Lesson 08's `greedy` reads the whole text again for each new token. It need not. In a causal model a later token cannot change an earlier one's key or value. So keep them. This is the **key-value cache**, and a step computes query, key and value of the new token $t$ only:
 #
 # $$\underset{t \times d_k}{K_t} = \begin{bmatrix} K_{t-1} \\ k_t \end{bmatrix} \qquad \underset{t \times d_v}{V_t} = \begin{bmatrix} V_{t-1} \\ v_t \end{bmatrix} \qquad \underset{1 \times d_v}{o_t} = \mathrm{softmax}\!\left(\frac{q_t K_t^T}{\sqrt{d_k}}\right) V_t$$
 
@@ -281,7 +276,7 @@ grouped_query_attention = mine("decoder/grouped_query")
 # %% [markdown]
 # ## What names do not tell
 #
-# Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. This function should do that. It does it wrongly, and no shape or error tells you.
+# Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. This function does it wrongly, and no shape or error tells you.
 
 # %%
 # exercise: positions/pairs_to_halves
@@ -304,7 +299,7 @@ logit = my_model(tokens)[-1, my_model.tokenizer.encode(" Paris").ids[0]].item()
 print(f"the logit of Paris: {logit:.4f}; in Hugging Face's LlamaForCausalLM: 17.3713")
 
 # %% [markdown]
-# Again the constant is another implementation's, on the same decoded weights. What if $W_Q$ and $W_K$ keep the file's order of rows? We compare the loss of the next token, too.
+# Again the constant is another implementation's, on the same decoded weights. What if $W_Q$ and $W_K$ keep the file's order of rows? Compare the writing, and the loss of the next token on five texts:
 
 # %% tags=["hide-input"]
 five = """The quick brown fox jumps over the lazy dog. To be, or not to be, that is the question.
@@ -370,7 +365,7 @@ print(smollm2.turns(question))
 print("".join(my_model.write(smollm2.turns(question), 30)))
 
 # %% [markdown]
-# An answer is the continuation of a text whose next speaker is the assistant. It may be wrong: a model of this size knows little. And it was written with *your* cache: question and answer pass through the blocks once. [An exploration](explorations/09_fast.ipynb) measures what that saves.
+# An answer is the continuation of a text whose next speaker is the assistant. It was written with *your* cache: question and answer pass through the blocks once. [An exploration](explorations/09_fast.ipynb) measures what that saves.
 
 # %% [markdown]
 # ## A mask that leaks
@@ -398,7 +393,7 @@ print(f"{opening}{said!r}")
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. Which row is to blame, and in which block? Let single rows leak, in all thirty blocks or in a few. How likely is the right next word?
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. Which row is to blame? Let some rows leak, in some blocks, and print the probability of the right next word:
 
 
 # %% tags=["hide-input"]
@@ -438,9 +433,9 @@ for name, row in chances.items():
     print(f"{name:26}", *(f"{chance:6.2f}" for chance in row))
 
 # %% [markdown]
-# *Paris* and *cold* are lost by one row of one block: after block 1, the first token's state is one that no later block has met in training. Leave row one or the first three blocks out of the leak, and most of both comes back. (*five* needs more rows.) Lesson 13 meets the first token as the **attention sink**.
+# *Paris* and *cold* are lost by one row of one block: after block 1, the first token's state is one that no later block has met in training. Leave row one or the first three blocks out of the leak, and most of both comes back. *five* is lost only where more rows leak. Lesson 13 meets the first token as the **attention sink**.
 #
-# There is a way without any mask. Feed the leaking model one token at a time, with *your* cache, so that no later token can be seen. (`rules` are the blocks' attention, `states` runs all blocks, `scores` gives logits.)
+# Now feed the leaking model one token at a time, with *your* cache, so that there is no later token to see. (`rules` are the blocks' attention, `states` runs all blocks, `scores` gives logits.)
 
 # %%
 tokens = leaky.tokenizer.encode(opening).ids
@@ -453,14 +448,14 @@ print(leaky.tokenizer.decode(tokens))
 print(opening + "".join(my_model.write(opening, 10)))
 
 # %% [markdown]
-# The order of reading *is* a mask. In the drawing, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training.
+# The order of reading *is* a mask. Below, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training.
 
 # %% tags=["hide-input"]
 paris = {name: row[0] for name, row in chances.items()}
 pictures.leak(paris["no leak"], paris["all"], paris["all but row one"])
 
 # %% [markdown]
-# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change when a token is appended, so the cache is exact.
+# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`.
 #
 # ## Talk to it
 #
@@ -478,7 +473,7 @@ SAY = "Tell me something about its history."  # yours
 talk = smollm2.chat(my_model, SAY, talk)
 
 # %% [markdown]
-# Asked about *its* history after Rome, it has gone back to Paris, and it speaks better than it knows: a Roman city from the 18th century. But every token that you have just read went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache, with weights of four bits.
+# Asked about *its* history after Rome, it has gone back to Paris, and it speaks better than it knows: a Roman city from the 18th century. But every token of it went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache.
 #
 # ## What to remember
 #

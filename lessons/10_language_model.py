@@ -161,7 +161,7 @@ reveal(guess, "yes" if falls else "no")
 pictures.counted(counted)
 
 # %% [markdown]
-# It rises again. A new context falls back, and costs nothing. What rises comes from contexts that were seen: their few counts are trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
+# It rises again: the few counts of long contexts are trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
 #
 # ## Let it write
 #
@@ -329,7 +329,7 @@ history = training.train(model, watched(600), loss, steps=600, seconds=30, learn
 written[f"your model, step {history.steps}"] = write(model)
 
 # %% [markdown]
-# For comparison: the n-gram model, and a **larger model**. It has eight times as many parameters, has read the text five times, and was trained with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
+# For comparison: the n-gram model, and a **larger model**. It has eight times as many parameters, and was trained for six minutes on one core with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
 
 # %% tags=["training"]
 from course_lib.pretrained import shakespeare_model
@@ -436,9 +436,9 @@ others = {name: losses[name] - line_end[name] for name in ("n-gram model", "your
 print("which other?", {name: round(loss, 3) for name, loss in others.items()})
 
 # %% [markdown]
-# Your model loses the second question by far and wins the first. So the two together, each on its own question, have a lower loss than the n-gram model alone.
+# Your model loses the second question by far and wins the first. Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing.
 #
-# Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing. Does it read how long a line is? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put in one, forty or ten characters back.
+# Does it read how long a line is? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put in one, forty or ten characters back.
 
 # %% tags=["training"]
 ends = (held_out[64:] == newline).nonzero().flatten()
@@ -454,14 +454,13 @@ for back in (40, 10):
 
 # %% [markdown]
 # It does. Where the line seems short, an end is less likely, though the last nine characters are the same.
-
-# %% [markdown]
+#
 # Look at the texts at the top again, where ↪ continues a line. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?
 #
-# A context window of 64 says what a model *may* read, not what it uses. Take the context away: cut the held-out text into windows of 2, 4, 8, ... characters, and ask for the line ends again. A line has about 40 characters. **Is 64 still better than 32?**
+# A context window of 64 says what a model *may* read, not what it uses. Cut the held-out text into windows of 2, 4, 8, ... characters, and ask for the line ends again. A line has about 40 characters. **Is 64 still better than 32?**
 
 # %%
 guess = None  # "yes" or "no"
@@ -492,9 +491,7 @@ claim = "a line end is likelier by 0.03 where the line seems longer"
 training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
 
 # %% [markdown]
-# The more it reads, the better it answers. The larger model is ahead of the counts that are told the column, too: it knows more about line ends than the column.
-#
-# Its total loss is below the n-gram model's as well. Longer training is not the only reason: with nanoGPT's settings, the same training time only draws level ([Which optimizer?](explorations/10_optimizers.ipynb)).
+# The more it reads, the better it answers. The larger model knows more about line ends than the column. And its total loss is below the n-gram model's: six minutes on one core, and a Transformer is ahead of counting. Time alone does not do it: with nanoGPT's settings, six minutes only draw level ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #
@@ -503,7 +500,7 @@ training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels. Counting is a strong baseline, and learns faster. But a table must be told what to count. A Transformer finds out by itself what helps: the length of a line in half a minute, and with more parameters and a better optimizer, enough to win on the whole text.
+# Predicting the next token needs no labels. Counting is a strong baseline, and learns faster. But a table must be told what to count. A Transformer finds out by itself what helps: the length of a line in half a minute, and in six, with more parameters and a better optimizer, enough to win on the whole text.
 #
 # | | |
 # |:-|:-|
@@ -536,6 +533,6 @@ training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 11 gives a model something to say: it translates, and is scored.
+# Lesson 11 gives a model something to say: it translates, and is scored. Where large models' text comes from: [Data](explorations/10_data.ipynb).
 #
 # Shannon 1948; Kneser & Ney 1995, Chen & Goodman 1999; Bengio et al. 2003; Sennrich et al. 2016; Press & Wolf 2017; Radford et al. 2019 (GPT-2). Lecture: L3.

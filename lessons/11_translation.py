@@ -228,12 +228,12 @@ split = {
 pictures.parts(split, "Ahead with a neighbour in training, behind without one")
 
 # %% [markdown]
-# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. Without one, neither is surely ahead on texts of up to six words, and on longer ones Firefox's is far ahead.
+# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. On the others it is behind.
 
 # %% [markdown]
 # ## Would other texts say the same?
 #
-# Draw 500 texts from the 500 with replacement, score both on those, and repeat a thousand times. The middle 95 % of the differences is a **bootstrap interval** (Koehn 2004). It is quick, because BLEU needs only sums: a text is one row of ten numbers (four counts of matches, four of n-grams, two lengths), and a new corpus is a sum of rows.
+# Draw 500 texts from the 500 with replacement, score both on those, and repeat a thousand times. The middle 95 % of the differences is a **bootstrap interval** (Koehn 2004).
 
 
 # %%
@@ -290,7 +290,7 @@ pictures.beam()
 # $$\underset{b \times n}{\text{prefixes}} \;\xrightarrow{\;step\;}\; \underset{b \times V}{\log p} \;\xrightarrow{\;+\,\text{sums}\;}\; \underset{b \times V}{\text{sums of all continuations}} \;\to\; \text{rank all } b \cdot V$$
 
 # %% [markdown]
-# Among the best `width` of all continuations, those that end in `stop` are **finished** and leave the beam. The best `width` of the others live on. At the end the best score among the finished wins. The function below does this, but for one wrong line. On the tree above it shows: here are the model as a table, and what is alive at the beginning of each round.
+# Those of the best `width` that end in `stop` are **finished**, and the best `width` of the others live on. The function below has one wrong line. On the tree above it shows: here is the model as a table. What is alive is printed at the beginning of each round.
 
 # %%
 vocabulary = ["start", "stop", "Haus", "ein", "das", "am", "im", "Heim", "See"]
@@ -344,7 +344,7 @@ for text, one, four, reference in zip(sources, by_greedy, by_beam, references):
         print(f"{text}\n    greedy: {one}\n    beam:   {four}\n    reference: {reference}")
 
 # %% [markdown]
-# In the first two, greedy is nearer to the reference. But single texts say little: take all 500, and the bootstrap.
+# Single texts say little: take all 500, and the bootstrap.
 
 # %% tags=["hide-input"]
 beamed = duel["theirs_by_beam"]["written"]
@@ -386,7 +386,7 @@ for name, part in {"with a neighbour": near, "without": far}.items():
         print(f"    {dialect}:  {'  '.join(row)}")
 
 # %% [markdown]
-# With a neighbour, ours is far ahead by European references, and by Brazilian ones that lead is gone. Without one, neither is surely ahead. So a neighbour helps where the reference shares its dialect. Your copy shows it most: by European references neither it nor Firefox's is surely ahead, by Brazilian ones it is far behind.
+# With a neighbour, ours is far ahead by European references, and by Brazilian ones that lead is gone. Without one, neither is surely ahead. So a neighbour helps where the reference shares its dialect.
 #
 # <details><summary>How we know</summary>
 #
@@ -396,10 +396,9 @@ for name, part in {"with a neighbour": near, "without": far}.items():
 # %% [markdown]
 # ## Another judge?
 #
-# BLEU counts equal words and knows no synonym. In 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations; its usual one takes 2.3 GB, so we have not run it. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In the large comparison of 2025, such judges were best at ranking whole systems, trained metrics were better for single texts, and a reference still helped both (Lavie et al. 2025).
-
-# %% [markdown]
-# Either would see that *usuário* and *utilizador* mean the same. Neither sees what is in the training part: a judge scores the texts that you give it. Choosing them is up to you.
+# BLEU counts equal words and knows no synonym. In 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In the large comparison of 2025, such judges were best for whole systems, and trained metrics for single texts (Lavie et al. 2025). We have run neither.
+#
+# Neither sees what is in the training part: a judge scores the texts that you give it. Choosing them is up to you.
 
 # %%
 needs("homeassistant", "marian")
@@ -435,9 +434,7 @@ needs()
 # ## Break it
 #
 # - Allow *two* other words in `fuzzy_match`. How many texts still have no neighbour, and who wins those?
-# - Give your search another `alpha` by `partial`: 0.6, or 5. Do the translations become longer, and better?
 # - Search by a beam of 16. Very wide beams are reported to lower BLEU, since they write too little (Koehn & Knowles 2017).
-# - Score without `cut`, by `str.split`. How much does BLEU change?
 
 # %% [markdown]
 # ## What to remember
@@ -448,7 +445,7 @@ needs()
 # |:-|:-|
 # | matches | $\sum_g \min(c_h(g), c_r(g))$: clipped |
 # | BLEU | $100 \cdot \min(1, e^{1 - r/c}) \cdot (p_1 p_2 p_3 p_4)^{1/4}$, added up over the corpus |
-# | bootstrap | draw texts with replacement, add up their rows, take the middle 95 % of the differences |
+# | bootstrap | draw texts with replacement, score both, take the middle 95 % of the differences |
 # | beam search | rank all $b \cdot V$ continuations by $\sum \log p$; at the end divide by $((5 + \lvert y\rvert)/6)^\alpha$ |
 
 # %% [markdown]

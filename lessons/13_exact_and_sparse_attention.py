@@ -46,23 +46,6 @@ reveal(guess, f"{heads * n**2 * 2 / 2**30:.1f} GiB")
 
 # %% [markdown]
 # That fills a large GPU, for one layer. The computing is bearable: an H100 took 0.09 seconds, forward and backward. So memory gives out first, and we attack it first.
-#
-# ## Count the multiply-adds
-#
-# Before that, one comparison: is attention more computing than a recurrent layer? It has four matrices, scores $n^2$ pairs, and averages $n$ values a token. An RNN has two matrices, a GRU six, an LSTM eight:
-#
-# $$\text{attention: } \underbrace{4\,n d^2}_{W_Q,\,W_K,\,W_V,\,W_O} + \underbrace{n^2 d}_{Q K^T} + \underbrace{n^2 d}_{\text{weights} \cdot V} \qquad \text{RNN: } 2\,n d^2 \qquad \text{GRU: } 6\,n d^2 \qquad \text{LSTM: } 8\,n d^2$$
-
-# %% tags=["nbval-check-output"]
-for n in (30, 2000, 50_000):
-    attention = 4 * n * 1000**2 + 2 * n**2 * 1000
-    times = (attention / (2 * gates * n * 1000**2) for gates in (1, 3, 4))
-    print("{:6} tokens: {:5.2f} RNNs, {:5.2f} GRUs, {:5.2f} LSTMs".format(n, *times))
-
-# %% [markdown]
-# L1 and L3 say: think of $d$ as about 1,000. Up to $n = 2d$ attention is cheaper than an LSTM.
-#
-# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Compare orders, $O(n^2 d)$ with $O(n d^2)$, and the sentence is right. Count the four matrices too, and attention never has fewer multiply-adds than a plain RNN.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -95,7 +78,7 @@ print(f"softmax of the whole row: {softmax(s) @ v:.2f}")
 pictures.online_softmax([1, 3, 2, 5, 1, 4], [1, 2, 3, 4, 5, 6], block=3)
 
 # %% [markdown]
-# In a notebook, choose another size of tiles: the end is always 4.24. Before the first tile $m = -\infty$, so the first factor, $e^{-\infty} = 0$, wipes out the empty sums.
+# With tiles of any size the end is 4.24. Before the first tile $m = -\infty$, so the first factor, $e^{-\infty} = 0$, wipes out the empty sums.
 #
 # ## Build: attention by tiles
 #
@@ -115,7 +98,7 @@ check("efficient/tiled", tiled_attention)
 tiled_attention = mine("efficient/tiled")
 
 # %% [markdown]
-# Now your function reads the book: one head, and a random vector for each of the 50,000 tokens. Is it right? For ten tokens we compare with the softmax of the whole row.
+# Now your function reads the book: one head, and a random vector for each of the 50,000 tokens. For ten of them we compare with the softmax of the whole row.
 
 # %% tags=["once"]
 book = [random_vectors(50_000, 64, seed=i).detach() for i in range(3)]
@@ -128,11 +111,10 @@ print(f"largest difference in ten tokens: {(read[::5000] - rows).abs().max():.0e
 
 # %% [markdown]
 # Every token has looked at every other, exactly.
-
-# %% [markdown]
+#
 # ## The backward pass
 #
-# One thing is left. For the backward pass autograd would save every tile of your loop, and the square would be back. So keep only one number for each query, $L_i = m_i + \log \ell_i$, and compute the weights again:
+# For the backward pass autograd would save every tile of your loop, and the square would be back. So keep only one number for each query, $L_i = m_i + \log \ell_i$, and compute the weights again:
 #
 # $$P_{ij} = \frac{e^{s_{ij} - m_i}}{\ell_i} = e^{s_{ij} - L_i}$$
 #
@@ -157,7 +139,7 @@ check("efficient/backward", tiled_gradients)
 tiled_gradients = mine("efficient/backward")
 
 # %% [markdown]
-# Your two functions are the two passes of **FlashAttention**. Its forward pass returns $L$, too. Yours returns the output alone, so here each tile is scored once more.
+# Your two functions are the two passes of **FlashAttention**. Its forward pass also returns $L$. Yours does not, so here each tile is scored once more.
 
 
 # %%
@@ -201,7 +183,7 @@ for name, attend in ways.items():
     print("{:24}{:7.1f}{:7.1f} MiB kept".format(name, *kept))
 
 # %% [markdown]
-# By autograd your loop keeps even more than the full matrix. With your two functions, twice the text takes twice the memory: the square is gone from the backward pass, too.
+# By autograd your loop keeps even more than the full matrix. With your two functions, twice the text takes twice the memory: the square is gone.
 #
 # ## Less memory, less time
 #
@@ -211,19 +193,35 @@ for name, attend in ways.items():
 pictures.memories()
 
 # %% [markdown]
-# FlashAttention plans these moves; its authors call that **IO-aware**. We measured attention alone on an H100 (16 heads, 4,096 tokens, forward and backward; [more](explorations/13_on_a_gpu.ipynb)):
+# FlashAttention plans these moves: it is **IO-aware**. We measured attention alone on an H100, with 16 heads and 4,096 tokens, forward and backward:
 #
 # | | operations | moved to and from HBM | time |
 # |:-|-:|-:|-:|
 # | full matrix, softmax by our formula | 206 billion | 18.6 GB | 8.9 ms |
 # | tiles in one kernel | 241 billion | 0.177 GB | 0.66 ms |
 #
-# It computes more, and is 14 times as fast as our formulas. The picture shows one forward pass, with the softmax as one step. Our formulas move the square 35 times: each step of the softmax, forward and backward, reads and writes it. (PyTorch's own softmax moves it less often; not timed.) The kernel for tiles is `F.scaled_dot_product_attention`. Its mathematics is yours.
+# The kernel computes more, and is 14 times as fast as our formulas, which move the square at each step of the softmax, forward and backward ([more](explorations/13_on_a_gpu.ipynb)). It is `F.scaled_dot_product_attention`. Its mathematics is yours.
+
+# %% [markdown]
+# ## Count the multiply-adds
+#
+# Your loop has solved memory. It still computes all $n^2$ pairs. Is that more computing than a recurrent layer? Attention has four matrices, scores $n^2$ pairs, and averages $n$ values a token. An RNN has two matrices, a GRU six, an LSTM eight:
+#
+# $$\text{attention: } \underbrace{4\,n d^2}_{W_Q,\,W_K,\,W_V,\,W_O} + \underbrace{n^2 d}_{Q K^T} + \underbrace{n^2 d}_{\text{weights} \cdot V} \qquad \text{RNN: } 2\,n d^2 \qquad \text{GRU: } 6\,n d^2 \qquad \text{LSTM: } 8\,n d^2$$
+
+# %% tags=["nbval-check-output"]
+for n in (30, 2000, 50_000):
+    attention = 4 * n * 1000**2 + 2 * n**2 * 1000
+    times = (attention / (2 * gates * n * 1000**2) for gates in (1, 3, 4))
+    print("{:6} tokens: {:5.2f} RNNs, {:5.2f} GRUs, {:5.2f} LSTMs".format(n, *times))
+
+# %% [markdown]
+# With $d = 1{,}000$, as L1 and L3 suggest, attention is cheaper than an LSTM up to $n = 2d$. It never has fewer multiply-adds than a plain RNN. Vaswani et al. 2017 (section 4) call it "faster" for $n < d$: they compare $O(n^2 d)$ with $O(n d^2)$, without the four matrices. For a book the square is most of the work.
 
 # %% [markdown]
 # ## Leave tiles out
 #
-# Your loop has solved memory. It still computes all $n^2$ pairs. To save time, too, it must skip tiles. In a causal model half of that is free: above the diagonal all pairs are masked. To escape the square, it must skip pairs that count. A list says which tiles are visited: for each block of queries, the blocks of keys that it sees, and $-1$ for none.
+# To save time, your loop must skip tiles. A list says which ones are visited: for each block of queries, the blocks of keys that it sees, and $-1$ for none.
 
 # %% tags=["nbval-check-output"]
 print(neighbours(6, 3, 1, 1, seed=0))
@@ -262,7 +260,7 @@ patterns = {
 pictures.plans("Four lists for the same loop: the tiles that are visited", patterns)
 
 # %% [markdown]
-# *Causal* visits 528 of 1,024 tiles and gives nothing up: only those on the diagonal still need a mask inside. The library's `attend_back` is your loop with that mask. Does time follow the list?
+# *Causal* gives nothing up: only the tiles on the diagonal still need a mask inside. The library's `attend_back` is your loop with that mask. Does time follow the list?
 
 # %%
 qkv = [random_vectors(4, 2048, 64, seed=i) for i in range(3)]
@@ -317,7 +315,7 @@ check("efficient/window", window_attention)
 window_attention = mine("efficient/window")
 
 # %% [markdown]
-# Read the book again, with a window of 257 tokens. For ten tokens we compare with the softmax of what they see:
+# Read the book again, with a window of 257 tokens:
 
 # %% tags=["once"]
 start = time.process_time()
@@ -347,14 +345,12 @@ heard_by = {
 pictures.layers_until(heard_by)
 
 # %% [markdown]
-# Random links make short paths, because random graphs are **expanders** (the BigBird paper's reason). One global block takes two layers: in, then out. In a causal model it cannot do that: the first block sees only itself, and collects nothing.
-#
-# These are paths. Does training find them?
+# Random links make short paths, because random graphs are **expanders** (the BigBird paper's reason). One global block takes two layers: in, then out. In a causal model it cannot: the first block sees only itself, and collects nothing.
 
 # %% [markdown]
 # ## A needle
 #
-# Take 128 letters of Shakespeare. One of them is replaced by one of ten **needles**, and the last by a question: which needle was it? The model is an encoder of two layers. A block is four letters; the parts are a window of three blocks, one global block, two random blocks.
+# These are paths. Does training find them? Take 128 letters of Shakespeare. One of them is replaced by one of ten **needles**, and the last by a question: which needle was it? The model is an encoder of two layers. A block is four letters; the parts are a window of three blocks, one global block, two random blocks.
 
 # %% tags=["hide-input"]
 pictures.needle()
@@ -389,17 +385,17 @@ paths["dense"] = torch.ones(len(needle["distances"])).bool()
 pictures.found(shares, paths, needle["distances"])
 
 # %% [markdown]
-# Without a path the model can only guess one of ten, however long we train: its output at the question cannot depend on the needle. A path must exist, and training must find it: random links alone miss half of the needles that have one. The global block alone finds most needles. With a window or random links beside it, it finds them all.
+# Without a path the model can only guess one of ten, however long we train. And training must find the path: random links alone miss half of the needles that have one. The global block alone finds most needles, and with a window or random links beside it, all.
 #
 # <details><summary>How we know</summary>
 #
-# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005. Figures: research/results/needle.json. Near needles help: trained on far ones alone, window and global lose most of them, though the paths are there (research/results/needle_controls.json, with other rates).
+# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005 (research/results/needle.json). Near needles help: trained on far ones alone, window and global lose most of them (needle_controls.json, with other rates).
 # </details>
 
 # %% [markdown]
 # ## What came of it
 #
-# BigBird is from 2020. Which pairs does a newer model need? Ask one: SmolLM2, trained with full attention. Let it tell a story, and then read its own story again with fewer pairs.
+# BigBird is from 2020. Which pairs does a newer model need? Let SmolLM2, trained with full attention, tell a story, and then read it again with fewer pairs.
 
 # %%
 needs("smollm2")
@@ -445,7 +441,7 @@ losses = {name: loss_by_token(30 * [x]) for name, x in (("full", full), ("window
 reveal(guess, round(losses["window"][32:].mean().item(), 1))
 
 # %% [markdown]
-# It breaks down: seven times the loss. Yet what it misses is not the story's beginning. In lesson 06 seven of a layer's nine heads look most at the *first token*. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other words.
+# It breaks down. Yet what it misses is not the story's beginning. In lesson 06 seven of a layer's nine heads look most at the *first token*. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other words.
 #
 # So give the list one column more, the first block:
 
@@ -455,7 +451,7 @@ losses["window and first block"] = loss_by_token(30 * [with_sink])
 pictures.losses("A window breaks the model; with the first block it reads on", losses, 32)
 
 # %% [markdown]
-# The model is back. It still lacks what the story said earlier. So let every third layer see everything again, and all others the window with its sink:
+# The model is back, but for what the story said earlier. So let every third layer see everything:
 #
 # <details><summary>How we know that it is the first token</summary>
 #
@@ -474,9 +470,9 @@ for name, loss in losses.items():
 # |:-|:-|:-|
 # | **sinks** | a first block that all see | gpt-oss (2025) learns a number for each head that takes weight in the softmax and has no value |
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
-# | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026): 2,048 tokens for each query; you build one in lesson 14 |
+# | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025), GLM-5 (2026); you build one in lesson 14 |
 #
-# Two of BigBird's ideas are back: the window, and a few places that see everything, which are now whole layers. Instead of drawing random blocks, models choose. And the first block, which collects nothing in a causal model, still has a use: it takes the weight that must go somewhere.
+# Two of BigBird's ideas are back: the window, and a few places that see everything, which are now whole layers. Instead of drawing random blocks, models choose.
 
 # %% [markdown]
 # ## What to remember
@@ -506,12 +502,7 @@ for name, loss in losses.items():
 # The factor is 1: $m = 2$, $\ell = 4$, $o = 16$.
 # </details>
 #
-# <details><summary>3. FlashAttention computes more than standard attention. Why is it faster?</summary>
-#
-# No matrix of $n \times n$ is written to slow memory or read from it.
-# </details>
-#
-# <details><summary>4. Two machines each hold half of the keys of a text, and each returns o / ℓ and L for a query. How do you join them?</summary>
+# <details><summary>3. Two machines each hold half of the keys of a text, and each returns o / ℓ and L for a query. How do you join them?</summary>
 #
 # As two tiles: weigh each output by $e^{L}$, relative to the larger $L$, and divide by the sum of both weights. This is how texts of a million tokens are read (**context parallelism**).
 # </details>

@@ -85,13 +85,6 @@ check("efficient/linear", linear_attention)
 # %%
 linear_attention = mine("efficient/linear")
 
-# %%
-q, k, v = (random_vectors(2, 50, 8, seed=i, dtype=torch.float64) for i in range(3))
-weights = ((F.elu(q) + 1) @ (F.elu(k) + 1).mT) * causal_mask(50)
-square = weights / weights.sum(-1, keepdim=True) @ v
-found = largest_difference(linear_attention(q, k, v, causal=True), square, q, k, v)
-print(f"your loop and the masked square differ by {found:.0e}")
-
 # %% [markdown]
 # A Transformer that writes keeps keys and values of all tokens (lesson 09's cache). Your loop keeps $S$ and $z$. In a head with $d = 64$, when is the cache larger than the state?
 
@@ -101,11 +94,7 @@ print("after", next(n for n in range(1, 1000) if 2 * n * 64 > 64 * 64 + 64), "to
 # %% [markdown]
 # The state keeps its size, and the cache goes on growing.
 #
-# Unlike lesson 01's RNN, there is no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk.
-#
-# ### Find the bug
-#
-# Here it is in chunks. One line is wrong, and lets outputs depend on later tokens. Mend it.
+# Unlike in lesson 01's RNN, there is no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk. Here it is. One line is wrong, and lets outputs depend on later tokens. Mend it.
 
 # %%
 # exercise: efficient/mend_linear
@@ -127,7 +116,7 @@ print(
 # %% [markdown]
 # ## What a sum blurs
 #
-# All tokens are added into one matrix. For one needle that is enough: in lesson 13's task linear attention finds every needle, with each of three seeds. But what is lost? First, sharpness. **A hundred random keys of 16 numbers; a query is four times one of them. How much weight does that key get from softmax, and how much from elu + 1?**
+# All tokens are added into one matrix. What is lost? First, sharpness. **A hundred random keys of 16 numbers; a query is four times one of them. How much weight does that key get from softmax, and how much from elu + 1?**
 
 # %%
 guess = None  # two shares
@@ -146,7 +135,7 @@ for times, shares in own.items():
 print("ranks:", [torch.linalg.matrix_rank(x).item() for x in weights.values()])
 
 # %% [markdown]
-# A longer query sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. With $e^x$ as features the weight is twice as high, and stops growing as well. Every feature map has a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 positive features its rank is at most 16, and the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
+# A longer query sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. Every feature map has a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 positive features its rank is at most 16, and the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
 #
 # ## How many pairs fit?
 #
@@ -183,21 +172,21 @@ reveal(guess, tuple(round(mean, 2) for mean in means))
 pictures.recall(heads, chance=0.1)
 
 # %% [markdown]
-# The softmax is sharp enough to tell 64 keys of eight numbers apart. A sum of 32 features loses a quarter of the values, one of 48 only one in a hundred. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (last on this page) mixes all 64 into 16.
+# The softmax tells 64 keys of eight numbers apart. A sum of 32 features loses a quarter of the values. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (last on this page) mixes all 64 into 16.
 #
-# What you gain is a state of one size for any text. At 64 pairs it is not smaller yet: compare the grey numbers. But what an exact head keeps grows with each pair.
+# What you gain is a state of one size for any text. At 64 pairs it is not smaller yet, as the grey numbers say.
 #
 # <details><summary>How we know</summary>
 #
 # One head with $d_v = 16$, and 8 or 4 in the two exact heads with short keys. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little. Figures: research/results/recall.json.
 # </details>
 #
-# Arora et al. 2024 study this trade-off. Lesson 15 asks which rule stores best in a state of one size.
+# Lesson 15 asks which rule stores best in a state of one size.
 
 # %% [markdown]
 # ## Choose by content: 2020
 #
-# The other way keeps the softmax. A sharp softmax gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that is likely to give vectors of similar direction the same value. Draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
+# The other way keeps the softmax. It gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): vectors of similar direction are likely to get the same value. Draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
 #
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
@@ -219,10 +208,6 @@ check("efficient/lsh_buckets", lsh_buckets)
 # %%
 lsh_buckets = mine("efficient/lsh_buckets")
 
-# %% tags=["hide-input"]
-plane, rotations = random_vectors(400, 2).detach(), F.normalize(draw_rotations(2, 6, seed=3), dim=0)
-pictures.buckets(plane, lsh_buckets(plane, rotations).tolist(), rotations)
-
 # %% [markdown]
 # So that queries and keys meet in a bucket, Reformer makes both with one matrix. A token would then fit itself best, so none sees itself. How do you find the tokens of one bucket without an $n \times n$ mask? *Sort* the tokens by bucket, and *cut* the sorted text into chunks of equal length. A query sees its own bucket, in its own chunk and in the one before:
 
@@ -230,9 +215,8 @@ pictures.buckets(plane, lsh_buckets(plane, rotations).tolist(), rotations)
 pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], chunk=4)
 
 # %% [markdown]
-# Cutting loses pairs: tokens 5 and 6 see token 0, but token 0 does not see them, though all three are in bucket 1. L3 says: "Replace dot-product with locality sensitive hashing". More exactly, the hash chooses *which* dot products are computed. It works: with each of three seeds it finds lesson 13's needle in at least 93 % of texts. ([Write it](explorations/14_hashing.ipynb) in an exploration.)
-
-# %% [markdown]
+# Cutting loses pairs: tokens 5 and 6 see token 0, but token 0 does not see them, though all three are in bucket 1. L3 says: "Replace dot-product with locality sensitive hashing". More exactly, the hash chooses *which* dot products are computed. ([Write it](explorations/14_hashing.ipynb) in an exploration.)
+#
 # ## A leak through the sort
 #
 # With `causal=True`, the library's `lsh_attention` lets no query see a key after itself. **Can a later token still change the output of an earlier one?**
@@ -254,9 +238,8 @@ leaks = leaks_future(causal_layer, x.detach())
 reveal(guess, f"yes, the outputs of {len(leaks)} of 32 tokens")
 
 # %% [markdown]
-# No gradient comes from later tokens, and still information leaks. Later tokens take part in the *sort*, so they shift the borders of the chunks, and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
-
-# %% [markdown]
+# No gradient comes from later tokens, and still information leaks. Later tokens take part in the *sort*, so they shift the borders of the chunks, and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. Lesson 05's test by behaviour finds it. A look at the mask or at gradients does not.
+#
 # ## Choose by content: now
 #
 # Hashing is rare in 2026, but its question has come back: since 2025 open models let tokens choose by a **cheap score**. The plainest is MoBA's (Lu et al. 2025). It averages the keys of each block, and one dot product says how well block $b$ fits a query:
@@ -276,7 +259,7 @@ choose_blocks = mine("efficient/choose_blocks")
 
 
 # %% [markdown]
-# Does it leak? Run lesson 05's test, also on a shortcut: a block of four queries chooses together, by its mean.
+# It does not leak: `check` has changed later tokens, and no earlier row changed. It would if a block of queries chose together, by its mean: the mean holds later queries. Now attend to what is chosen:
 
 
 # %%
@@ -287,22 +270,6 @@ def attend_to(q, k, v, listed, block, always=False):
     sees = chosen.repeat_interleave(block, dim=-1) | always
     return scaled_dot_product_attention(q, k, v, sees & causal_mask(n))
 
-
-# %%
-def leaks(queries_of):
-    x = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
-    return leaks_future(lambda x: attend_to(x, x, x, choose_blocks(queries_of(x), x, 4, 1), 4), x)
-
-
-def mean_of_block(x):
-    return reduce(x, "(b row) d -> b d", "mean", row=4).repeat_interleave(4, dim=0)
-
-
-print("tokens of 16 that see the future, if each query chooses alone:", leaks(lambda x: x))
-print("if the mean query of a block chooses:", leaks(mean_of_block))
-
-# %% [markdown]
-# The mean of a block holds later queries, so a choice by it leaks, as the sort did.
 
 # %% [markdown]
 # Does it choose well? Give SmolLM2 lesson 06's test: a list of 63 random tokens, and the same list again. To continue the second copy, a token must look 62 tokens back. We use four such lists. Each query of each head chooses among blocks of four tokens. It also sees the first block, lesson 13's sink, and the block before its own.
@@ -359,10 +326,9 @@ pictures.choices(
 )
 
 # %% [markdown]
-# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all. Nine at random are worth nothing, and six in all are too few. Nobody has trained this score: the keys were made for full attention. And our code masks a full square. Only a kernel that skips blocks saves time.
-
-# %% [markdown]
-# Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048 of them; GLM-5 (2026) has it, too. The indexer still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
+# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. Nine at random are worth nothing. Our code masks a full square: only a kernel that skips blocks saves time.
+#
+# Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048. It still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
 
 # %% [markdown]
 # ## Fewer keys: Linformer
@@ -380,22 +346,12 @@ check("efficient/linformer", linformer_attention)
 # %%
 linformer_attention = mine("efficient/linformer")
 
-# %%
-identity = torch.eye(50, dtype=torch.float64)
-dense = scaled_dot_product_attention(q, k, v)
-found = largest_difference(linformer_attention(q, k, v, identity, identity), dense, q, k, v)
-print(f"with identities it is dense attention: {found:.0e}")
-e = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
-leaks = leaks_future(lambda x: linformer_attention(x, x, x, e, e), torch.randn(6, 4))
-print("with fewer keys, positions of six that see the future:", leaks)
-
 # %% [markdown]
 # $E$ is $n \times k$, so a Linformer reads no text longer than it was made for. A column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
-
-# %% [markdown]
+#
 # ## A long text
 #
-# L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, on one core, beside PyTorch's exact compiled kernel (lesson 13).
+# L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, beside PyTorch's exact compiled kernel (lesson 13).
 
 # %% tags=["once"]
 x = torch.randn(1, 16_384, 64).requires_grad_()
@@ -410,26 +366,25 @@ for name, rule in rules.items():
     print("{:14} {:6.2f} s at 4,096 tokens, {:6.2f} s at 16,384".format(name, *taken))
 
 # %% [markdown]
-# For four times the text the exact kernel takes about sixteen times as long, the others three to four times. All three are ahead at both lengths.
-
-# %% [markdown]
+# For four times the text the exact kernel takes about sixteen times as long, the others three to four times.
+#
 # ## What survived
 #
 # | idea | time | what it gives up | at the end of 2026 |
 # |:-|:-|:-|:-|
 # | exact, compiled | $n^2d$ | nothing | the default, and a few layers of each hybrid below |
-# | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; before them Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
+# | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; first Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 and V4, GLM-5 |
 # | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
 # | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | rare; choosing by content stayed |
 # | Linformer | $nkd$ | causality, longer texts, recall | none that we found; DeepSeek-V4 makes one key of 4 or 128 *neighbours*, which stays causal (DeepSeek-AI 2026, reported) |
 #
-# ($w$: window, $s$: chosen tokens, $m$: features, $k$: projected keys.) No row has won.
+# ($w$: window, $s$: chosen tokens, $m$: features, $k$: projected keys.)
 
 # %% [markdown]
 # ## What to remember
 #
-# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: to hold 64 pairs it needs about 48 features, where softmax needs keys of eight numbers. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
+# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: to hold 64 pairs it needs about 48 features, where keys of eight numbers are enough for softmax. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
 #
 # | | |
 # |:-|:-|

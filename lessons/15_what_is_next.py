@@ -114,7 +114,7 @@ print("from joined pairs: ", [round(x, 2) for x in joined[:, 0].tolist()])
 pictures.rounds()
 
 # %% [markdown]
-# A text of a million tokens needs $\log_2 10^6$ rounds, rounded up: 20. With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
+# A text of a million tokens needs $\log_2 10^6$ rounds, rounded up: 20. With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
 
 # %% [markdown]
 # And the delta rule? Multiply it out: $S_t = (I - \beta_t k_t k_t^T)\, S_{t-1} + \beta_t k_t v_t^T$. It is linear in the state, with a matrix for a decay, so two steps are still one. In practice a chunk of tokens is solved at once, as a small triangular system (Yang et al. 2024).
@@ -169,25 +169,7 @@ check("delta_rule/one_equation", matrix_memory)
 matrix_memory = mine("delta_rule/one_equation")
 
 # %% [markdown]
-# ## What is a gate for?
-#
-# A text may change its subject. Write twelve keys in 8 dimensions, then twelve *other* keys, and ask for the second twelve. Between the two a gate may close: a decay of 0 empties the matrix. **Which gains more by closing it, the sum or the delta rule?**
-
-# %%
-guess = None  # "sum" or "delta rule"
-
-# %%
-gains = {}
-for name, erase in (("sum", 0), ("delta rule", 1)):
-    is_open, closed = (
-        associations.after_a_change(matrix_memory, erase, decay, SEED) for decay in (1, 0)
-    )
-    print(f"{name:10} gate open {is_open} %, closed {closed} %")
-    gains[name] = closed - is_open
-reveal(guess, max(gains, key=gains.get))
-
-# %% [markdown]
-# A sum keeps all that it was ever given, so it needs the gate. The delta rule gains next to nothing: with $\beta = 1$, twelve new keys in 8 dimensions overwrite the old ones. Erasing has a price: each new key also takes something from those just written. So here a sum behind a closed gate recalls more. Language models do best with both (Yang et al. 2025, reported).
+# The decay is a **gate**: where a text changes its subject, a decay of 0 empties the matrix at once. Language models do best with gate and erasing (Yang et al. 2025, reported).
 
 # %% [markdown]
 # ## How much does a matrix hold?
@@ -218,9 +200,7 @@ for keys in (8, 16, 32, 64):
     print(f"{keys:2} random keys: sum {found(0, keys)} %, delta rule {found(1, keys)} %")
 
 # %% [markdown]
-# There are more keys than dimensions, and the delta rule finds most of them. Spread the keys evenly, so that they overlap less, and it finds nine in ten. The sum gains less: it returns the old value and the new one together.
-#
-# Each doubling of the keys costs recall. A matrix of fixed size is full at some point, while attention adds a row for each token.
+# There are more keys than dimensions, and the delta rule finds most of them. Spread the keys evenly, so that they overlap less, and it finds nine in ten. The sum gains less: it returns the old value and the new one together. But each doubling of the keys costs recall. A matrix of fixed size is full at some point, while attention adds a row for each token.
 #
 # ## Train it
 #
@@ -285,11 +265,9 @@ holds = share["erases"] >= 90 and share["erases"] >= share["adds"] + 10
 training.expect(claim, holds, share, *models.values())
 
 # %% [markdown]
-# Twelve keys in a matrix of 8 rows, and your layer finds nearly all of them.
-#
 # ## Recall against steps
 #
-# Is a memory without erasing worse, or only slower to learn? It cannot remove an old value. But its tokens carry their positions, so it can learn to write a later value larger than an earlier one. Train the table's linear attention, where write is 1, four times as long. **How many points is linear attention behind the delta rule after 1,200 steps?**
+# Is a memory without erasing worse, or only slower to learn? Its tokens carry their positions, so it can learn to write a later value larger than an earlier one. Train the table's linear attention, where write is 1, four times as long. **How many points is linear attention behind the delta rule after 1,200 steps?**
 
 # %%
 guess = None  # points
@@ -302,7 +280,7 @@ reveal(guess, round(100 * (ends["delta rule"] - ends["linear attention"])))
 pictures.by_steps(by_steps, kept["last"])
 
 # %% [markdown]
-# After 1,200 steps erasing is only a little ahead. It is **learned sooner**: linear attention needs four times the steps to recall what the delta rule does after 300. Training is paid for by the step, and that is reason enough to choose it.
+# In the end erasing is only a little ahead. It is **learned sooner**: linear attention needs four times the steps to recall what the delta rule does after 300. Training is paid for by the step.
 #
 # <details><summary>How we know</summary>
 #
@@ -312,10 +290,7 @@ pictures.by_steps(by_steps, kept["last"])
 # %% [markdown]
 # ## Where it breaks, and the cure
 #
-# With 8 rows two memories are enough here. But a matrix has a fixed size, and a text does not: a long one brings many more keys than rows. We cannot train on such a text in a minute, so we shrink the matrix instead: with keys of 2 dimensions, twelve keys share two rows. Attention gets keys just as short, but it keeps all tokens apart. So let *one* of the two blocks attend:
-
-# %% [markdown]
-# `Reader((MemoryLayer, Attention), 2)` in place of `Reader((MemoryLayer, MemoryLayer), 2)`.
+# With 8 rows two memories are enough here. But a long text brings many more keys than rows. We cannot train on such a text in a minute, so we shrink the matrix: with keys of 2 dimensions, twelve keys share two rows. Attention gets keys just as short, but keeps all tokens apart. So let *one* of the two blocks attend.
 #
 # **What percentage will each of the two models recall, the memories alone first?**
 
@@ -336,24 +311,24 @@ claim = "with a block of attention recall is over 75 %, and 20 points higher"
 training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values())
 
 # %% [markdown]
-# That is a **hybrid**, and its cache is half that of two attention layers. But does it need the memory? Not for this text, where each token carries a key and its value: *own token*, a layer in which each token sees only itself, does as well in its place. In a text the two are tokens of their own, *A 7 C 3 A 9*, and then the question *A*. A layer must first **join** a value with the key before it, as for lesson 06's induction heads:
+# That is a **hybrid**. (Four times the steps bring two memories to 72 and 55 %, with two seeds.) But does it need the memory? Here each token carries a key and its value, and attention alone could look it up. In a text the two are tokens of their own, *A 7 C 3 A 9*, and then the question *A*. A layer must first **join** a value with the key before it, as for lesson 06's induction heads. In *own token* each token sees only itself:
 
 # %%
 stored = results.load("two_tokens")["figures"]
 pictures.by_layers(stored["arms"], stored["last"])
 
 # %% [markdown]
-# Now each layer has its part. The memory joins as attention would, and the cache is half as large. Without it nothing is joined, and there is nothing to look up. Two memories have not learned it after 400 steps. In Kimi K3 only every fourth layer keeps a cache that grows.
+# Now each layer has its part. The memory joins as attention would, and the cache is half as large. Without it nothing is joined, and there is nothing to look up. Two memories have not learned it after 400 steps.
 #
 # <details><summary>How we know</summary>
 #
-# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for all but the hybrid. Those that stay behind do hardly better than naming the value written last. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
+# Six keys of 2 dimensions, twelve writes, three seeds. The first seed chose one of three learning rates for all but the hybrid. The hybrid learns this all at once, and with another start it may take more steps. `make results LESSON=15` runs it again.
 # </details>
 
 # %% [markdown]
 # ## What is next
 #
-# Your hybrid is the first of six changes that open models have adopted by the end of 2026 (reported by their makers):
+# L4's question has an answer: your hybrid is the first of six changes that open models have adopted by the end of 2026 (reported by their makers):
 #
 # | change | what it does | one number |
 # |:-|:-|:-|
@@ -365,22 +340,9 @@ pictures.by_layers(stored["arms"], stored["last"])
 # | **diffusion language models** | many tokens at once are filled in, and mended in a few rounds | LLaDA2.1, 100 billion parameters: 892 tokens of code a second (Bie et al. 2026) |
 
 # %% [markdown]
-# All six save memory or time, and all keep the block: attention or its substitute, a feed-forward network, residual connections, norms. Five write token by token, from left to right. Only the last does not. You can build the drafting and checking yourself: [a draft and a check](explorations/15_drafts.ipynb).
-
-# %% [markdown]
-# ### Think longer
+# All six save memory or time, and all keep the block: attention or its substitute, a feed-forward network, residual connections, norms. L1 asked: "*Can we build models like Transformers without paying the $O(T^2)$ all-pairs self-attention cost?*" Yes, in most layers.
 #
-# Why so much effort for long texts? One reason is that models write them to themselves. A model that writes intermediate steps solves more problems (Wei et al. 2022), and longer thinking can be worth more than a larger model (Snell et al. 2024). How a model learns to use it, from nothing but *right* and *wrong*, is lesson 18.
-
-# %% [markdown]
-# ### What the lectures asked
-#
-# | lecture | what it asks | what came |
-# |:-|:-|:-|
-# | L1 | "*Can we build models like Transformers without paying the $O(T^2)$ all-pairs self-attention cost?*" | yes, in most layers |
-# | L1 | "Are simple absolute indices the best we can do to represent position?" | no: rotary positions, lesson 04 |
-# | L4 | "computer vision also adapted Transformers, e.g., Vision Transformers" | you build one in [An image becomes a sequence](explorations/15_vision.ipynb) |
-# | L4 | "What's next after Transformers?" | hybrids of attention and fixed memories |
+# Why so much effort for long texts? Models write them to themselves: one that writes intermediate steps solves more problems (Wei et al. 2022), and longer thinking can be worth more than a larger model (Snell et al. 2024). Lesson 18 trains a model to use it.
 
 # %% [markdown]
 # ## Break it
@@ -393,7 +355,7 @@ pictures.by_layers(stored["arms"], stored["last"])
 # %% [markdown]
 # ## What to remember
 #
-# A memory that erases learns to recall sooner than one that adds. The size of both is fixed, and limits what they recall. One layer of attention brings recall back. A gate empties a memory that adds.
+# A memory that erases learns to recall sooner than one that adds. The size of both is fixed, and limits what they recall. One layer of attention brings recall back.
 #
 # | | |
 # |:-|:-|

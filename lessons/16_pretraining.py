@@ -152,7 +152,7 @@ claim = "in new wordings the head on MiniLM is ahead of counted words"
 training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 
 # %% [markdown]
-# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09). So its vector of a new wording is near that of an old one.
+# The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09).
 #
 # Which helps: the architecture, the text, or the pairs? Two other encoders get the same head. One is MiniLM with random parameters, an **ablation**. The other is SmolLM2, which has read 2 trillion tokens, and no such pairs:
 
@@ -166,11 +166,11 @@ pictures.intents(
 )
 
 # %% [markdown]
-# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings much less, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
+# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings about half of that at best, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
 #
 # <details><summary>How we know</summary>
 #
-# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block, chosen on these sentences: it is at its best here. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
+# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block, chosen on these sentences. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
 # </details>
 #
 # ## Train the encoder, too
@@ -195,7 +195,7 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning helps in-distribution. In new wordings it may lose: *free the door* was unlocked before, and is now locked. Percent right with three seeds, the head after its first 20 steps:
+# Fine-tuning helps in-distribution. But *free the door* was unlocked before, and is now locked. Percent right with three seeds, the head after its first 20 steps:
 #
 # | | known wordings | new wordings |
 # |:-|-:|-:|
@@ -371,7 +371,7 @@ with torch.no_grad():
     pictures.each_hidden(line, reader.output(own_states).softmax(-1), known)
 
 # %% [markdown]
-# Its first guess is never the word itself. Is the mean of use all the same? Compare Shakespeare's line with its words shuffled, both without *excess*, which the vocabulary lacks:
+# Its first guess, above each bar, is never the word itself. Is the mean of use all the same? Compare Shakespeare's line with its words shuffled, both without *excess*, which the vocabulary lacks:
 
 
 # %%
@@ -435,7 +435,7 @@ print("capitals after eight:", *[told for (question, _), told in eight if "capit
 # %% [markdown]
 # Mostly the form: after wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models).
 #
-# Why do eight examples do worse than two? A form can be misread. Asked for Norway's capital, the model often says *Norway*: also one word, and a capital letter. On all other questions eight examples do better than two, with each draw.
+# Why do eight examples do worse than two? A form can be misread. Asked for Norway's capital, the model often says *Norway*: also one word, and a capital letter. On all other questions eight examples do better than two, though a little worse than four.
 #
 # ## What came of it
 #
@@ -468,7 +468,7 @@ def write(line):
 write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 
 # %% [markdown]
-# Encoders are still trained, for search, sorting and filtering: they are small, and read a text in one pass. At equal cost, pretraining on next tokens first and on masks afterwards gave better ones (Gisserot-Boukhlef et al. 2025).
+# Encoders are still trained, for search, sorting and filtering: they are small, and read a text in one pass.
 #
 # ## Break it
 #

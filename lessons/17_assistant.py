@@ -43,7 +43,7 @@ model = smollm2.load().requires_grad_(False)
 # %% [markdown]
 # ## A model that talks
 #
-# You do not start from nothing. SmolLM2 was **pretrained** on 2 trillion tokens, then trained on conversations (**instruction tuning**, or supervised fine-tuning, SFT), then on preferences (Allal et al. 2025). You add one more step, a task of your own. It costs minutes where the others cost a cluster, and can undo what they did.
+# SmolLM2 was **pretrained** on 2 trillion tokens, then trained on conversations (**instruction tuning**, or supervised fine-tuning, SFT), then on preferences (Allal et al. 2025). You add one more step, a task of your own. It costs minutes where the others cost a cluster, and can undo what they did.
 #
 # Lesson 09 showed the form: a conversation is *one text*, in a **chat template** that says who speaks. The model goes on after `assistant`, up to the first `<|im_end|>`.
 
@@ -106,7 +106,7 @@ def tell(model, now, said, tries=1):
 now = tell(model, now, "turn on the kitchen lamp")
 
 # %% [markdown]
-# It only talks, so nothing happens. We show it commands: 12 kinds, six wordings of each, 40 rooms, 17 devices, written by a program.
+# It only talks, so nothing happens. We show it commands, written by a program: 12 kinds, six wordings of each, 40 rooms, 17 devices.
 
 # %%
 commands = home_commands.split(2000, 30, SEED)
@@ -178,7 +178,7 @@ measured = [f"{way} {megabytes:,.0f}" for way, megabytes in kept["memory"].items
 print(f"measured, a whole process, MB: {', '.join(measured)}")
 
 # %% [markdown]
-# The rest is torch and activations. The last block, trained whole, needs as little: freezing saves the memory. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
+# The rest is torch and activations. Freezing saves the memory: the last block, trained whole, needs as little. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
 #
 # ## The lamp goes on
 #
@@ -219,7 +219,7 @@ for name in home_commands.LISTS:
 
 
 # %% [markdown]
-# We need not generate: greedy decoding writes a text if each of its tokens is the likeliest after the true prefix. `exactly` checks that in one teacher-forced pass.
+# Greedy decoding writes a text if each of its tokens is the likeliest after the true prefix. `exactly` checks that in one teacher-forced pass.
 
 
 # %%
@@ -265,7 +265,7 @@ reveal(guess, "command" if "{" in answer else "sentence" if " " in answer else "
 training.expect("a general question gets a command", "{" in answer, answer, model)
 
 # %% [markdown]
-# A command. Is Oslo forgotten? We write the first words of the answer (**prefilling**), here five of its seven tokens, and let the model go on: for 15 capitals, now and with $A$ and $B$ **switched off**, the model as it came.
+# Is Oslo forgotten? We write the first words of the answer (**prefilling**), here five of its seven tokens, and let the model go on: for 15 capitals, now and with $A$ and $B$ **switched off**, the model as it came.
 
 # %% tags=["training"]
 from course_lib.assistant import switched_off
@@ -315,7 +315,7 @@ print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 
 # %% [markdown]
-# It answers again. A refusal can help, too: it lists the devices, each in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
+# It answers again, and Norway was not among the 39 questions that were replayed (*Hamlet* was). A refusal can help, too: it lists the devices, in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
 
 
 # %%
@@ -371,7 +371,7 @@ now = obey(now, write_only(model, "turn on the lamp in the attic", home.possible
 pictures.house(now, first)
 
 # %% [markdown]
-# The attic's lamp goes on. Back to the eight commands, and four ways to mend a wrong name: a second try, **stripping** spaces, the device with the **nearest** spelling, and your constraint, which is never refused.
+# The attic's lamp goes on. Back to the eight commands, and four ways to mend a wrong name: a second try, **stripping** spaces, the device with the **nearest** spelling, and your constraint.
 
 # %% tags=["training"]
 ways = {
@@ -387,20 +387,18 @@ claim = "constrained decoding has as many commands right as a second try, or mor
 training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# This is one training. With another seed a second try mended none, and again nothing had more right than your constraint. The nearest spelling ties with it here, but only the constraint promises a command that the home can carry out.
+# The nearest spelling ties with your constraint here, but only the constraint promises a command that the home can carry out. (This is one training: with another seed a second try mended none.)
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew the task; the home mends their names. **The last block, trained whole**, for as many steps. Below them is the training that you have just run, without the constraint. Each number is a mean of three seeds, with thirty commands of each list:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew all twelve kinds; the home mends their names. **The last block, trained whole**, for as many steps. Below them is your training, without the constraint. Each number is a mean of three seeds, with thirty commands of each list:
 
 # %% tags=["hide-input"]
 print(*pictures.table(kept), sep="\n")
 
 # %% [markdown]
-# On wordings that nobody trained, LoRA is well ahead of examples, and no worse than the program. With new devices it is level with the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out.
-#
-# The program's author knew all twelve kinds of commands. Your model found the form in examples, and still answers questions. Examples in the prompt need no training, but cost tokens in every call. The last block learns the form, and hardly copies a new name.
+# On wordings that nobody trained, LoRA is well ahead of examples, and no worse than the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out. Examples need no training, but cost tokens in every call. The last block hardly copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -426,11 +424,11 @@ for said in ("don't turn off the attic lamp", "don't unlock the hall door", "ope
 pictures.house(now, first)
 
 # %% [markdown]
-# Most of what is forbidden is carried out: the lamp is off, and the door unlocked. And a toothbrush has silenced the radio. A model that may only write commands *must* write one, so one allowed text has to mean "do nothing". The constraint guarantees the form, not the meaning: for that, some examples have to say *don't*.
+# The lamp is off, the door is unlocked, and a toothbrush has silenced the radio. A model that may only write commands *must* write one, so one allowed text has to mean "do nothing". The constraint guarantees the form, not the meaning: for that, some examples have to say *don't*.
 #
 # ## Take it home in one file
 #
-# Training is over, and the extra branch through $A$ and $B$ costs time in each pass. Both branches are linear, so they can be added into one matrix.
+# The branch through $A$ and $B$ costs time in each pass. Both branches are linear, so they can be added into one matrix.
 
 # %%
 # exercise: lora/merge
@@ -442,12 +440,7 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of 98 MB, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Two ways to keep yours as small:
-#
-# 1. **Merge, then round** each 32 weights of $W + \frac{\alpha}{r} B A$.
-# 2. **Merge nothing**: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
-#
-# We try the first twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
+# The model came as a file of 98 MB, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Can yours be as small? Merge, then round, twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
 
 # %% tags=["hide-input"]
 from course_lib.pretrained.quantised import as_q4_1, unrounded
@@ -457,15 +450,6 @@ ways = {
     "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
     "the same, off the grid": lambda w, a, b: as_q4_1(merged(unrounded(w, within), a, b, 16)),
 }
-
-# %% tags=["once", "hide-input"]
-from course_lib.pretrained.quantised import step
-
-layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
-pairs = [(x.linear.weight, merged(x.linear.weight, x.a, x.b, 16)) for x in layers]
-small = torch.cat([((new - old).abs() < step(old) / 2).flatten() for old, new in pairs])
-print(f"{small.float().mean():.1%} of the changes are smaller than half a step")
-del pairs, small
 
 # %% tags=["training"]
 layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
@@ -477,7 +461,7 @@ for name, way in ways.items():
     print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing. These weights were read *from* four bits, so each is on the grid. Almost every change is below half a step, and rounding undoes it. Off the grid enough weights cross a border: six of eight commands are right. So merge into 16-bit weights, and round once. Or ship an **adapter**, as the field does: the second way.
+# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So merge into 16-bit weights, and round once. Or merge nothing, and ship an **adapter**, as the field does: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
 #
 # ## Break it
 #
@@ -485,7 +469,7 @@ for name, way in ways.items():
 #
 # ## What to remember
 #
-# 0.6 % of its parameters teach a model a task. It forgets how to answer, but not the capitals. With its own old answers in each batch, it answers again. Tool use is text: a program parses it, and acts or refuses. Tokens that cannot lead to a valid command are masked out before the argmax.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, but not the capitals. With its own old answers in each batch, it answers again. Tool use is text: a program parses it, and acts or refuses.
 #
 # | | |
 # |:-|:-|

@@ -5,7 +5,7 @@
 #
 # In lesson 17 each example came with its answer. Often nobody has written one, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
 #
-# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned by that, and where a reward can be cheated.
+# At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned, and how a reward is cheated.
 
 # %%
 import torch
@@ -191,42 +191,9 @@ check("reward/mend_answer_tokens", answer_tokens)
 answer_tokens = mine("reward/mend_answer_tokens")
 
 # %% [markdown]
-# ### What is the baseline for?
-#
-# All parts are there. Draw sixteen answers to one question, and take each one's gradient with respect to all that is trained, times $r - b$. Whatever $b$ is, the expected value is the same. **How far from it are single answers?** We ask with our rewards of 0 and 1, and with 5 added to each.
-
-# %% tags=["hide-input"]
-[question] = [x for x in testing if x.word == "Budapest"]
-prompts, drawn, texts = rollouts.answers(model, [question] * 2, torch.Generator().manual_seed(SEED))
-rewards = torch.tensor([reward(*x, question.word) for x in zip(texts, drawn)])
-mask, gradients = answer_tokens(drawn, STOP), []
-for i in range(16):
-    row = rollouts.log_probs(model, prompts[i : i + 1], drawn[i : i + 1])[0, mask[i]]
-    gradients.append(parameters_to_vector(torch.autograd.grad(row.sum(), trained)))
-
-
-def noise(advantages):
-    """Return the root mean square distance of single answers' gradients from their mean."""
-    weighed = [a * gradient for a, gradient in zip(advantages, gradients)]
-    mean = sum(weighed) / 16
-    return sum((x - mean).square().sum() for x in weighed).div(16).sqrt().item()
-
-
-print(f"{'distance from the mean':24}{'rewards 0, 1':>14}{'rewards 5, 6':>14}")
-noises = {}
-for name, b in (("no baseline", 0), ("the group's mean", 1)):
-    noises[name] = [noise(r - b * r.mean()) for r in (rewards, rewards + 5)]
-    print(f"{name:24}{noises[name][0]:14.1f}{noises[name][1]:14.1f}")
-del gradients
-assert noises["no baseline"][1] > 4 * noises["the group's mean"][1]
-
-# %% [markdown]
-# Without a baseline a constant drowns the rewards: every answer is pushed up, good or bad. The group's mean takes any constant out, so its noise is the same in both columns. A learned reward, below, has no such zero: only its differences mean anything.
-
-# %% [markdown]
 # ## Two minutes
 #
-# Now all of it runs on your functions: two questions a step, eight answers each, a program for rewards, and one step of Adam. Nobody shows the model an answer. Then the six questions are asked again: it has met none of them.
+# All parts are there, and they are yours: two questions a step, eight answers each, a program for rewards, and one step of Adam. Nobody shows the model an answer. Then the six questions are asked again: it has met none of them.
 
 
 # %%
@@ -274,7 +241,7 @@ training.expect(claim, now >= then + 8, [then, now], model)
 # %% [markdown]
 # ### Other seeds
 #
-# Below are stored runs of sixteen steps, measured on eight answers to each test question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* is the same code with $A = r$: it learns the rewarded answers as lesson 17 would (**expert iteration**, Zelikman et al. 2022).
+# Below are stored runs of sixteen steps, measured on eight answers to each test question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* is the same code with $A = r$: it learns the rewarded answers as lesson 17 would (**expert iteration**, Zelikman et al. 2022). *DPO* comes later.
 #
 # Of the other kinds, 2 % of the answers were rewarded before. **What will it be after training?**
 
@@ -294,7 +261,7 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead of them: it has changed which word is said. *Rewarded alone* does at least as well: rewards of 0 and 1 have no constant to take out. Add 5 to each, and *rewarded alone* learns nothing (one run, last row below). GRPO's advantages stay the same.
+# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead of them: it has changed which word is said. *Rewarded alone* does at least as well: with rewards of 0 and 1 it needs no baseline. Add 5 to each, and it pushes up every answer, good or bad, and ends below its start (one run, last row below). GRPO's advantages stay the same, since the mean takes any constant out.
 
 # %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
@@ -314,9 +281,8 @@ reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
 
 # %% [markdown]
 # Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end can gain.
-
-# %% [markdown]
-# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: a reward that takes off a tenth for each token, whatever it says, brings most of it. The rest is choice: what one answer of eight named (*1 of 8 named*), most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
+#
+# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: *paid for few tokens*, whatever they say, has most of it. The rest is choice: what one answer of eight named, most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -367,7 +333,7 @@ states = [rollouts.last_states(model, [(x["asked"], text) for text in x["texts"]
 print("\n".join(answered.told_apart(own, [head(x)[:, 0].tolist() for x in states])))
 
 # %% [markdown]
-# It tells pairs apart, and makes a good choice. But taking the *first that ends* is no worse: nearly every answer that ends is right, and in most pairs the worse one was cut off. What has the reward model learned, the right word or the full stop?
+# It tells pairs apart. But taking the *first that ends* is no worse: nearly every answer that ends is right, and in most pairs the worse one was cut off. What has the reward model learned, the right word or the full stop?
 #
 # ### Cheat it
 #
@@ -484,9 +450,9 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the AIME of 2024, a mathematics competition, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew to thousands of tokens: what pays is thinking aloud.
 
 # %% [markdown]
-# R1 itself begins with some thousand written examples. Later 800,000 answers, most of them drawn on the way and checked, taught six smaller models by lesson 17's loss: **distillation** ([an exploration](explorations/18_distillation.ipynb)). Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024).
+# Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024). R1's checked answers taught smaller models by lesson 17's loss: **distillation** ([an exploration](explorations/18_distillation.ipynb)).
 #
-# Does it teach anything new? Yue et al. (2025) compared pass@k: with one answer the trained models are ahead, with hundreds the models that they came from.
+# Does RLVR teach anything new? Yue et al. (2025) compared pass@k: with one answer the trained models are ahead, with hundreds the models that they came from.
 
 # %% [markdown]
 # The loss is written in many ways. Each differs from yours in a line:
@@ -499,8 +465,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
 # | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all, without the end | no ratio: one step for each draw |
 #
-# Dr. GRPO removes two biases: towards long wrong answers, and towards questions that are nearly always right, or wrong.
-# In TRL `loss_type` sets the mean, here `"bnpo"`; `scale_rewards` sets the advantage.
+# Dr. GRPO removes two biases: towards long wrong answers, and towards questions that are nearly always right, or wrong. In TRL `loss_type` sets the mean, here `"bnpo"`; `scale_rewards` sets the advantage.
 
 # %% [markdown]
 # ## Break it
@@ -510,7 +475,7 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # %% [markdown]
 # ## What to remember
 #
-# A model learns from its own answers if a program can judge them. An answer's advantage is how far its reward lies above the mean of its group, and each of its tokens becomes likelier or less likely by that: this is GRPO. It moves to the front what the model could already say, in the form that is rewarded, for the learned kinds. Look at what a reward pays for. Where no program can judge, learn a reward model from preferences, or use DPO, which needs none.
+# A model learns from its own answers if a program can judge them. GRPO makes an answer's tokens likelier by how far its reward is above the mean of its group. It moves to the front what the model could already say, in the form that is rewarded, for the learned kinds. Look at what a reward pays for. Where no program can judge, learn a reward model from preferences, or use DPO, which needs none.
 #
 # | | |
 # |:-|:-|

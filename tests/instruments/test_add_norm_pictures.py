@@ -19,10 +19,6 @@ DEPTH = results.load("depth")["figures"]
 CONTROLS = results.load("depth_controls")["figures"]
 WARM_UP = results.load("warm_up")["figures"]
 STREAM = results.load("stream")["figures"]
-GRADIENTS = {
-    way: {start: runs[0]["gradient"] for start, runs in by_start.items()}
-    for way, by_start in DEPTH["starts"].items()
-}
 
 STAYS = {"size": [1.0] * 33, "own": [1.0] * 33}
 FADES = {"size": [10.0**-level for level in range(33)], "own": [1.0] + [0.0] * 32}
@@ -41,7 +37,6 @@ FATES = {"N(0, 1/fan-in)": {"bare": FADES, "pre-norm": STAYS}}
             lambda: pictures.letter("A letter", FATES),
             "bare, N(0, 1/fan-in): 0% of it its own, root mean square 1e-32; pre-norm",
         ),
-        (lambda: pictures.gradients(GRADIENTS), "1e-05 from N(0, 1/fan-in), 4e-117 from"),
         (lambda: pictures.learned(DEPTH), "residual, N(0, 1/fan-in): explodes"),
         (lambda: pictures.warm_up(WARM_UP), "post-norm without 3.36, DeepNorm without 2.42"),
         (lambda: pictures.stream(STREAM), "jumps from 6 above block 11 to 1,001 above block 12"),

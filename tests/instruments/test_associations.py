@@ -83,15 +83,3 @@ def test_erasing_recovers_most_of_twelve_keys_in_eight_dimensions_and_a_sum_does
 def test_each_doubling_of_the_keys_costs_recall():
     shares = [found(1, keys) for keys in (8, 16, 32, 64)]
     assert all(later < earlier - 0.05 for earlier, later in pairwise(shares))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_after_a_change_of_subject_a_closed_gate_helps_a_sum_and_hardly_the_delta_rule(seed):
-    found = {
-        (erase, decay): associations.after_a_change(matrix_memory, erase, decay, seed)
-        for erase in (0, 1)
-        for decay in (0, 1)
-    }
-    assert found[0, 0] > found[0, 1] + 15
-    assert abs(found[1, 0] - found[1, 1]) < 4
-    assert found[0, 0] > found[1, 0] + 15

@@ -40,10 +40,6 @@ def answer(temperature):
             "0.01: red 1.00, #ff0000; 0.05: red 1.00, #ff0000; 0.1: red 0.98",
         ),
         (
-            lambda: pictures.questions(["orange"], NAMES, answer(0.2)[0][None], COLOURS[:1]),
-            "orange: red 0.87, lime 0.12.",
-        ),
-        (
             lambda: pictures.by_length(KEPT, {"attention": [0.5] * 12}, BOTTLENECK),
             "attention: 0.68, 0.76, 0.67",
         ),

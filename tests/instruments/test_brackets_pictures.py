@@ -1,7 +1,6 @@
 """Lesson 14's pictures say in words what they show."""
 
 import pytest
-import torch
 
 from course_lib.instruments.pictures import brackets as pictures
 
@@ -18,10 +17,6 @@ LOSSES = {"random": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
                 [("linear", 16, 272, [0.5, 0.25]), ("exact", 8, 768, [1])], 0.1
             ),
             "linear, 16: 0.38, keeps 272 numbers; exact, 8: 1.00, keeps 768 numbers",
-        ),
-        (
-            lambda: pictures.buckets(torch.randn(9, 2), [0] * 9, torch.eye(2)),
-            "9 points of the plane in 4 colours",
         ),
         (
             lambda: pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], 4),

@@ -58,7 +58,6 @@ def test_answers_on_a_line_are_told_by_their_distance(said):
         (pictures.split, "5 by 4"),
         (pictures.layer, "W_O"),
         (pictures.circuit, "before me: A"),
-        (lambda: pictures.one_of_all(RUNS, WATCHED), "Without layer 17, head 1 it is"),
         (lambda: pictures.keys_and_queries(RUNS, WATCHED), "keys miss head 17.1: 0."),
         (lambda: pictures.heads_by_layer(RUNS, KEPT["previous"]), "7 are over 0.5"),
     ],

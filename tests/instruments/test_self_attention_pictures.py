@@ -39,7 +39,6 @@ def by_hand():
             lambda: pictures.found("Mine", SENTENCE, torch.eye(3), FOUND),
             "C, wants A: gets −0.69; A, wants C: gets 1.26; B, wants A: gets −0.69. Weights: 1.00",
         ),
-        (lambda: pictures.itself(ITSELF), "heads: mean 0.06, 6 over a half"),
         (
             lambda: pictures.example(*project(X, torch.eye(2), SWAP, DOUBLE)),
             "weights 0.198, 0.401, 0.401. They multiply the values (2, 0), (0, 1) and (2, 1)",

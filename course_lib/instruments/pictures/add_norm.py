@@ -207,35 +207,6 @@ def orders() -> None:
     )
 
 
-def gradients(norms: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
-    """Show the gradient's L2 norm at each level of untrained stacks, the lowest first.
-
-    `norms` are by kind of stack and initial weights.
-    """
-    title = "With a sum and a norm, in either order, the gradient keeps its size"
-    figure, panels = plots.panels(title, list(norms), size=(9.6, 3.2))
-    said = []
-    for ax, (name, by_start) in zip(panels, norms.items(), strict=True):
-        factors = []
-        for (start, levels), colour in zip(by_start.items(), plots.COLOURS, strict=False):
-            ax.semilogy([max(x, 1e-40) for x in levels], color=colour, linewidth=1.2)
-            factors.append(f"{levels[0] / levels[-1]:.0e} from {start}")
-        said.append(f"{name}: {', '.join(factors)}")
-        ax.set(ylim=(1e-24, 1e12), xlabel="blocks below it", xticks=(0, 16, 32))
-        ax.set_yticks([1e-24, 1e-16, 1e-8, 1, 1e8])
-        ax.minorticks_off()
-    for ax in panels[1:]:
-        ax.set_yticklabels([])
-    panels[0].set_ylabel("L2 norm of the gradient")
-    for start, y, colour in zip(STARTS, (1e-10, 1e-13, 1e-16), plots.COLOURS, strict=False):
-        panels[1].text(1, y, start, color=colour, size="small")
-    plots.show(
-        figure,
-        f"{len(norms)} panels, L2 norm of the gradient at each level, logarithmic, three kinds of "
-        f"initial weights. From the top to the bottom it is multiplied by: {'; '.join(said)}.",
-    )
-
-
 def learned(kept: Mapping[str, Any]) -> None:
     """Show what stacks of each depth, kind and initial weights have learned: held-out losses."""
     title = "Of these, only pre-norm lets 32 blocks learn from all three initial weights"

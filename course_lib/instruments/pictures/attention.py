@@ -132,37 +132,6 @@ def temperatures(query: str, names: Sequence[str], answer: Answer) -> None:
     )
 
 
-def questions(
-    queries: Sequence[str], names: Sequence[str], weights: Tensor, answers: Tensor
-) -> None:
-    """Show weights, a row a query, between the colours that are asked for and the answers."""
-    title = "Three questions, one call: a row of weights for each"
-    figure, ax = plots.axes(title, "", "", size=(6.4, 2.6))
-    extent = (0, len(names), len(queries), 0)
-    image = ax.imshow(weights.numpy(), vmin=0, vmax=1, extent=extent)
-    said = []
-    for i, (query, row, answer) in enumerate(zip(queries, weights, answers, strict=True)):
-        bright = _clamped(answer / answer.max())
-        for x, colour in ((-1.1, to_rgb(query)), (len(names) + 0.3, bright)):
-            ax.add_patch(Rectangle((x, i + 0.1), 0.8, 0.8, color=colour, clip_on=False))
-        ax.text(-1.3, i + 0.5, query, ha="right", va="center")
-        named = zip(names, row.tolist(), strict=True)
-        said.append(f"{query}: {', '.join(f'{name} {x:.2f}' for name, x in named if x > 0.05)}")
-    for j, name in enumerate(names):
-        square = Rectangle((j + 0.1, -0.9), 0.8, 0.7, color=name, clip_on=False)
-        ax.add_patch(square)
-        ax.text(j + 0.5, len(queries) + 0.3, name, ha="center", va="center", size="small")
-    ax.text(len(names) + 0.7, len(queries) + 0.3, "answer", ha="center", va="center", size="small")
-    ax.set(xlim=(-2.6, len(names) + 1.3), ylim=(len(queries) + 0.6, -1), aspect="equal")
-    ax.set_axis_off()
-    figure.colorbar(image, ax=ax, label="weight")
-    plots.show(
-        figure,
-        "A table of weights: a row for each query, a column for each colour of the table, and at "
-        f"the right the mixed colour that comes back. Weights above 0.05: {'; '.join(said)}.",
-    )
-
-
 def _swatch(ax: Any, name: str, colour: Sequence[float]) -> None:
     ax.set(facecolor=tuple(colour), xticks=[], yticks=[])
     ax.set_title(name, size="small")

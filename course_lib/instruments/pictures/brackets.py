@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import torch
-from torch import Tensor
-
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
@@ -123,26 +120,6 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.minorticks_off()
     plots.show(figure, f"Share of 64 values found, by the numbers in a key: {'; '.join(said)}.")
-
-
-def buckets(points: Tensor, found: Sequence[int], rotations: Tensor) -> None:
-    """Show points of the plane in the colours of their buckets, and the directions."""
-    title = (
-        f"{rotations.shape[1]} directions and their opposites make {2 * rotations.shape[1]} buckets"
-    )
-    figure, ax = plots.axes(title, "first number of a vector", "second number", size=(5.4, 4.0))
-    ax.scatter(*points.T.tolist(), c=[plots.COLOURS[bucket] for bucket in found], s=14)
-    for bucket, direction in enumerate(torch.cat([rotations, -rotations], dim=1).T):
-        x, y = (3.0 * direction / direction.norm()).tolist()
-        ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>"})
-        ax.text(1.12 * x, 1.12 * y, str(bucket), ha="center", va="center")
-    ax.set(aspect=1, xlim=(-3.7, 3.7), ylim=(-3.7, 3.7))
-    plots.show(
-        figure,
-        f"{len(points)} points of the plane in {2 * rotations.shape[1]} colours, one slice for "
-        f"each arrow: {rotations.shape[1]} random directions, and their opposites. The slices have "
-        "unequal angles.",
-    )
 
 
 def hash_sort_cut(found: Sequence[int], chunk: int) -> None:

@@ -258,35 +258,6 @@ def circuit() -> None:
     )
 
 
-def one_of_all(runs: Sequence[Mapping], watched: Sequence) -> None:
-    """Show what is left of the watched heads' scores when each head is silenced, by its layer."""
-    scores = torch.tensor([[x["scores"] for x in run["without each"]] for run in runs])
-    # a head that is silent itself does not count as blind
-    heads = [[1 + i // 9, 1 + i % 9] for i in range(270)]
-    others = torch.tensor([[head != other for other in map(list, watched)] for head in heads])
-    left = (scores.mean(0) * others).sum(-1) / others.sum(-1)
-    title = "Of 270 heads, one blinds the induction heads"
-    figure, ax = plots.axes(
-        title, "layer of the silenced head", "mean induction score", size=(7.4, 3.2)
-    )
-    places = [layer + (head - 5) / 14 for layer, head in heads]
-    ax.scatter(places, left.tolist(), s=12, color=BLUE)
-    worst = int(left.argmin())
-    x, y = places[worst], left[worst].item()
-    ax.scatter(x, y, s=40, color=ORANGE)
-    name = f"layer {heads[worst][0]}, head {heads[worst][1]}"
-    ax.text(x + 0.9, y, name, color=ORANGE, va="center")
-    ax.set(ylim=(0, None), xlim=(0, 31))
-    next_two, rest = left.sort().values[1:3], left.sort().values[3:]
-    plots.show(
-        figure,
-        f"Mean score of {len(watched)} induction heads against the layer of the head that is "
-        f"silenced, {len(runs)} texts. Without {name} it is {y:.2f}. Without two heads "
-        f"of the first layers it is {next_two[0]:.2f} and {next_two[1]:.2f}; without any other, "
-        f"{rest.min():.2f} to {rest.max():.2f}.",
-    )
-
-
 def keys_and_queries(runs: Sequence[Mapping], watched: Sequence) -> None:
     """Show the watched heads' scores where their keys, or their queries, miss one head's work."""
     whole = [[run["induction"][i - 1][j - 1] for i, j in watched] for run in runs]

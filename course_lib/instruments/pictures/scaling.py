@@ -242,7 +242,7 @@ def serving(
         pace = batch / np.maximum(reading, 2 * parameters * batch / flops)
         ax.loglog(batch, pace, color=colour)
         ax.plot(batch[-1], pace[-1], "o", color=colour)
-        ax.text(1.12 * batch[-1], pace[-1], f"{context:,} tokens", color=colour, va="center")
+        ax.text(1.12 * batch[-1], pace[-1], f"{context:,} tokens each", color=colour, va="center")
         said.append(
             f"contexts of {context:,}: {pace[0]:,.0f} alone, {pace[-1]:,.0f} for {most:.0f}"
         )

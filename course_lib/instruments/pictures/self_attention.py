@@ -72,38 +72,6 @@ def found(title: str, sentence: Tensor, weights: Tensor, fetched: Tensor) -> Non
     )
 
 
-def itself(figures: Mapping[str, Any]) -> None:
-    """Show how often a token's largest weight is its own: research's `itself`."""
-    drawn, heads = figures["word vectors"], figures["SmolLM2"]
-    every, chance = torch.tensor(heads["itself"]).flatten().tolist(), heads["chance"]
-    left = torch.tensor(heads["without the first"]).flatten().tolist()
-    rows = {
-        "version 1, words": ([drawn["version 1"]], drawn["chance"]),
-        "version 1, equal norms": ([drawn["equal norms"]], drawn["chance"]),
-        "random $W_Q$, $W_K$": (drawn["random matrices"], drawn["chance"]),
-        "SmolLM2's heads": (every, chance),
-        "first token left out": (left, chance),
-    }
-    title = "Version 1 makes a token prefer itself; queries and keys need not"
-    label = "share of tokens whose largest weight is their own"
-    figure, ax = plots.axes(title, label, "", size=(7.4, 3))
-    said = []
-    for y, (name, (shares, by_chance)) in enumerate(rows.items()):
-        spread = torch.linspace(-0.25, 0.25, len(shares)) if len(shares) > 1 else torch.zeros(1)
-        ax.plot(shares, (y + spread).tolist(), "o", markersize=4, alpha=0.6)
-        ax.plot([by_chance] * 2, [y - 0.4, y + 0.4], color="black", linewidth=1.2)
-        mean, over = sum(shares) / len(shares), sum(x > 0.5 for x in shares)
-        said.append(f"{name.replace('$', '')}: mean {mean:.2f}, {over} over a half")
-    ax.text(drawn["chance"] + 0.01, -0.3, "chance", va="center", size="small")
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.set(xlim=(-0.02, 1.03), ylim=(len(rows) - 0.5, -0.6))
-    plots.show(
-        figure,
-        "Dots with a black line for chance: the share of tokens whose largest weight is their own. "
-        f"{'. '.join(said)}.",
-    )
-
-
 def example(q: Tensor, k: Tensor, v: Tensor) -> None:
     """Show scaled dot-product attention of the first of three tokens, number by number."""
     scores = (q[0] @ k.T).tolist()
