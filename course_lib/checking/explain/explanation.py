@@ -55,6 +55,7 @@ NO_GRADIENT = (
     "The results are right, but no gradient flows back: `torch.no_grad`, `.detach()`, `.data`, "
     "`.item()`, `torch.tensor` and numpy all cut it off."
 )
+IN_PLACE = "`+=`, `x[...] =` and names that end in `_` write into the caller's tensor"
 NUMPY = (
     "The results are right, but no gradient flows through numpy, and `.detach()` would only cut "
     "it off: write this with torch's own operations, which have the same names mostly."
@@ -363,10 +364,10 @@ def _inputs(exercise: Exercise, trials: list[Trial]) -> str | None:
     if not places:
         return None
     said = " and ".join(f"`{exercise.parameters[place].name}`" for place in places)
-    return (
-        f"{said}: `+=`, `x[...] =` and names that end in `_` write into the caller's tensor. Make "
-        "a new one."
-    )
+    values = (call.case.inputs[place] for call in calls for place in call.changed())
+    if all(isinstance(value, torch.Tensor) for value in values):
+        return f"{said}: {IN_PLACE}. Make a new one."
+    return f"{said}, which is the caller's own. Make a new one."
 
 
 def _counted(exercise: Exercise, trial: Trial, wrong: list[Call]) -> str:

@@ -353,7 +353,7 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
         standard.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
     if _can_change(cases):
-        scattered = list(_scattered(exercise, kinds, seed))
+        scattered = list(_scattered(exercise, results, seed))
         standard.append(StandardProperty(UNCHANGED, 1, scattered))
     return standard
 
@@ -370,20 +370,25 @@ def _results(exercise: Exercise, cases: list[Case], seed: int) -> Iterator[Quest
         yield question
 
 
+def _largest_first(results: list[Question]) -> list[Question]:
+    return sorted(results, key=lambda question: -question.case.size)
+
+
 def _doubles(exercise: Exercise, results: list[Question], seed: int) -> Iterator[Question]:
     """Ask for the largest case of each kind in float64: few numbers may be right by chance."""
-    for question in one_of_each(sorted(results, key=lambda q: -q.case.size), type):
+    for question in one_of_each(_largest_first(results), type):
         yield ask(exercise, each(question.case, _double), seed, dtype=torch.float64)
 
 
-def _scattered(exercise: Exercise, kinds: list[Question], seed: int) -> Iterator[Question]:
+def _scattered(exercise: Exercise, results: list[Question], seed: int) -> Iterator[Question]:
     """Ask again with inputs that are not contiguous, and with arguments by their names.
 
-    Where numbers are drawn they are others than before: what an answer has kept is wrong there.
+    Where numbers are drawn they are others than before: what an answer has kept is wrong there. The
+    largest case of each kind is asked: what is written into a small one may be what it held.
     """
     cases, others = drawn(exercise, seed), drawn(exercise, seed + 1)
     redrawn = {case.name: other for case, other in zip(cases, others, strict=False)}
-    for question in kinds:
+    for question in one_of_each(_largest_first(results), Tensor.dim):
         case = redrawn.get(question.case.name, question.case)
         named = _optional(exercise, len(case.inputs))
         yield ask(exercise, case, seed, scattered=True, keywords=named, settings=True)
