@@ -261,7 +261,7 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind without a step: most answers end, a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward, below, may have any zero. Add 5 to each of ours, and it pushes up bad answers, too, ending below its start (last rows, one run each). GRPO's advantages stay the same.
+# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward, below, may have any zero. Add 5 to each of ours, and it pushes up bad answers, too, ending below its start (last rows, one run each). GRPO's advantages stay the same.
 
 # %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
