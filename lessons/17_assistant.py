@@ -315,7 +315,19 @@ print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 
 # %% [markdown]
-# It answers again, and Norway was not among the 39 questions that were replayed (*Hamlet* was). A refusal can help, too: it lists the devices, in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
+# It answers again, and Norway was not among the questions that were replayed (*Hamlet* was). All 39 ask for capitals, opposites or facts. What does it do with requests of other kinds?
+
+# %% tags=["once", "hide-input"]
+for request in (
+    "Is a whale a fish?", "Tell me a joke.", "Name a colour.",
+    "List three fruits.", "Write a line about rain.", "Hello!",
+):  # fmt: skip
+    print(f"{request:28}{write(model, request):.64}")
+
+# %% [markdown]
+# Some get an answer, the others a command: not only the replayed kinds come back, but not all of the rest. What should survive a training belongs in its batches.
+#
+# A refusal can help, too: it lists the devices, in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
 
 
 # %%
@@ -440,28 +452,7 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of 98 MB, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Can yours be as small? Merge, then round, twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
-
-# %% tags=["hide-input"]
-from course_lib.pretrained.quantised import as_q4_1, unrounded
-
-within = torch.Generator().manual_seed(SEED)
-ways = {
-    "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
-    "the same, off the grid": lambda w, a, b: as_q4_1(merged(unrounded(w, within), a, b, 16)),
-}
-
-# %% tags=["training"]
-layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
-parts = [(x.linear.weight, x.a.detach(), x.b.detach().clone()) for x in layers]
-for name, way in ways.items():
-    for layer, (weight, a, b) in zip(layers, parts):
-        layer.b.detach().zero_()  # the change is in the weight now
-        layer.linear.weight = nn.Parameter(way(weight, a, b), requires_grad=False)
-    print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
-
-# %% [markdown]
-# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So merge into 16-bit weights, and round once. Or merge nothing, and ship an **adapter**, as the field does: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
+# The model came as a file of 98 MB, with [four bits a weight](explorations/17_four_bits.ipynb). Rounded to so few steps, so small a change may be lost, so merge into 16-bit weights. Or merge nothing, and ship an **adapter**, as the field does: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
 #
 # ## Break it
 #
@@ -469,7 +460,7 @@ for name, way in ways.items():
 #
 # ## What to remember
 #
-# 0.6 % of its parameters teach a model a task. It forgets how to answer, but not the capitals. With its own old answers in each batch, it answers again. Tool use is text: a program parses it, and acts or refuses.
+# 0.6 % of its parameters teach a model a task. It forgets how to answer, but not the capitals. With its own old answers in each batch, it answers such questions again. Tool use is text: a program parses it, and acts or refuses.
 #
 # | | |
 # |:-|:-|

@@ -177,7 +177,7 @@ check("reward/policy_loss", policy_loss)
 policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
-# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. In a stored run with four, it changed next to nothing.
+# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
 #
 # One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
@@ -229,7 +229,7 @@ history = training.train(model, paid, loss, steps=10, learning_rate=0.002, secon
 pictures.curve(seen, kept)
 
 # %% [markdown]
-# The reward rises, without an example answer. Each step asks two other questions, some of them easier, so a single run jumps.
+# The reward rises, without an example answer. Each step asks two other questions, so a single run jumps.
 
 # %% tags=["training"]
 grpo = rollouts.rewarded(model, some, reward, SEED)
@@ -261,7 +261,7 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind, without a single step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead of them: it has changed which word is said. *Rewarded alone* does at least as well: with rewards of 0 and 1 it needs no baseline. Add 5 to each, and it pushes up every answer, good or bad, and ends below its start (one run, last row below). GRPO's advantages stay the same, since the mean takes any constant out.
+# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward, below, may have any zero. Add 5 to each of ours, and it pushes up bad answers, too, ending below its start (last rows, one run each). GRPO's advantages stay the same.
 
 # %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**

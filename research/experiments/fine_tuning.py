@@ -1,4 +1,4 @@
-"""Lesson 16: what fine-tuning wins where the labels are, and loses beyond, at two rates."""
+"""Lesson 16: what fine-tuning wins where the labels are, and loses beyond, at three rates."""
 
 import copy
 from typing import Any
@@ -14,7 +14,7 @@ from course_lib.pretraining import classify
 LESSON = "16"
 SEEDS = (0, 1, 2)
 LABELS, LISTS = 100, ("known", "new wordings")
-HEAD, RATES = 0.03, (0.0005, 0.0015)  # of the head alone, and then of everything
+HEAD, RATES = 0.03, (0.0001, 0.0005, 0.0015)  # of the head alone, and then of everything
 
 
 class WithEncoder(nn.Module):

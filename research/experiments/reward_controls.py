@@ -1,7 +1,8 @@
-"""Lesson 18: what a constant in the rewards does where there is no baseline.
+"""Lesson 18: two other rewards where there is no baseline.
 
-A control of `reward`, with its questions, steps and rate: "rewarded alone" with 5 added to each
-reward. To the advantages of a group a constant makes no difference.
+Controls of `reward`, with its questions, steps and rate: "rewarded alone" with half a reward for
+the right word without an end, and with 5 added to each reward. To the advantages of a group a
+constant makes no difference.
 """
 
 from collections.abc import Iterator
@@ -10,13 +11,14 @@ from typing import Any
 
 import torch
 
-from course_lib.data.verifiable import LEARNED_KINDS, OTHER_KINDS, Question
+from course_lib.data.verifiable import LEARNED_KINDS, OTHER_KINDS, Question, is_right
 from course_lib.instruments import answered, results
 from research.experiments.reward import SETTINGS, Answers, Arm, right, tuned
 
 LESSON = "18"
 SEEDS = (0,)
 ADDED = 5.0  # to each reward
+HALF = 0.5  # what the right word is worth without an end
 once = partial(results.once, "reward_controls", SETTINGS)
 
 
@@ -25,14 +27,25 @@ def raised(answers: Answers, question: Question) -> list[float]:
     return [reward + ADDED for reward in right(answers, question)]
 
 
-CONTROLS = {"rewarded alone, 5 added": Arm(raised, advantage=lambda rewards: rewards)}
+def half(answers: Answers, question: Question) -> list[float]:
+    """Reward the right word in an answer that comes to its end, and half as much without an end."""
+    return [
+        float(is_right(text, question.word)) * (1.0 if ended else HALF)
+        for text, ended in zip(answers.texts, answers.ended, strict=True)
+    ]
+
+
+CONTROLS = {
+    "rewarded alone, half paid": Arm(half, advantage=lambda rewards: rewards),
+    "rewarded alone, 5 added": Arm(raised, advantage=lambda rewards: rewards),
+}
 
 
 def measure() -> dict[str, Any]:
     """Return what each control sees while it is trained, and what it answers afterwards."""
     torch.set_num_threads(1)
     return {
-        "settings": SETTINGS | {"added": ADDED},
+        "settings": SETTINGS | {"added": ADDED, "half": HALF},
         "arms": {
             name: [once(f"{name} {seed}", partial(tuned, arm, seed)) for seed in SEEDS]
             for name, arm in CONTROLS.items()

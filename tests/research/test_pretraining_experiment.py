@@ -202,14 +202,19 @@ def test_text_without_pairs_brings_less_than_half_of_the_lead_and_nothing_with_f
         assert mean(middle) > mean(last)
 
 
-def test_fine_tuning_gains_in_known_wordings_and_loses_in_new_ones_as_the_page_says():
+def test_fine_tuning_gains_in_known_wordings_and_loses_in_new_ones_but_at_a_small_rate():
     runs = results.load("fine_tuning")["figures"]["runs"]
 
     def told(way, kind):
         return [f"{run[way][kind]:.0%}".rstrip("%") for run in runs]
 
     page = (ROOT / "lessons" / "16_pretraining.py").read_text("utf8")
-    rows = {"the head alone": "frozen", "fine-tuned": "0.0005", "at three times the rate": "0.0015"}
+    rows = {
+        "the head alone": "frozen",
+        "at a fifth of the rate": "0.0001",
+        "fine-tuned": "0.0005",
+        "at three times the rate": "0.0015",
+    }
     for name, way in rows.items():
         known, new = (", ".join(told(way, kind)) for kind in ("known", "new wordings"))
         assert f"# | {name} | {known} | {new} |" in page
@@ -217,8 +222,8 @@ def test_fine_tuning_gains_in_known_wordings_and_loses_in_new_ones_as_the_page_s
         [mean(run[way][kind] for run in runs) for way in rows.values()]
         for kind in ("known", "new wordings")
     )
-    assert known[0] < min(known[1:])
-    assert new[0] > new[1] > new[2]
+    assert all(x - known[0] > (max(known) - known[0]) / 2 for x in known[1:])
+    assert new[1] >= new[0] > new[2] > new[3]
 
 
 def shares(runs):

@@ -72,6 +72,12 @@ def test_the_clip_makes_no_difference_in_four_steps_on_a_draw():
     assert clipped == pytest.approx(free, abs=0.05)
 
 
+def test_with_half_a_reward_for_the_right_word_without_an_end_no_baseline_is_needed_either():
+    [run] = results.load("reward_controls")["figures"]["arms"]["rewarded alone, half paid"]
+    assert share(run["after"], LEARNED_KINDS) > 0.8
+    assert answered.parts(run["after"])["ended"] > 0.95
+
+
 def test_with_a_constant_in_the_rewards_and_no_baseline_less_is_right_than_before_training():
     [run] = results.load("reward_controls")["figures"]["arms"]["rewarded alone, 5 added"]
     assert share(run["after"], LEARNED_KINDS) < 0.5 * share(FIGURES["before"], LEARNED_KINDS)

@@ -78,7 +78,8 @@ def curve(live: Sequence[float], figures: Mapping[str, Any]) -> None:
     ax.plot(steps, [100 * x for x in average], color=BLUE, linewidth=2.5)
     ax.plot(range(1, len(live) + 1), [100 * x for x in live], "o-", color=ORANGE, linewidth=1.2)
     ax.text(len(average) + 0.3, 100 * average[-1], "mean of\nstored seeds", color=BLUE, va="center")
-    ax.text(len(live) + 0.3, 100 * live[-1], "your run", color=ORANGE, va="center")
+    # in the margin, where no curve goes
+    ax.text(len(average) + 0.3, 30, "● your run", color=ORANGE, va="center")
     ax.set(ylim=(0, 105), xlim=(0.5, len(average) + 3.5), xticks=[1, *steps[3::4]])
     said = "; ".join(
         f"{name}: {', '.join(f'{100 * x:.0f}' for x in run)}"
