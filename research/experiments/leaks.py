@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import product
 from statistics import mean
+from typing import Any
 
 import torch
 from einops import reduce
@@ -165,7 +166,7 @@ def scaled(seed: int) -> float:
     """Return Cleo's mean loss on the past alone, rows scaled to their mean sums in training."""
     with torch.enable_grad():
         model = train("Cleo", seed)
-    cleo = model[1].attention
+    cleo: Any = model[1].attention
     lines, _ = next(characters.batches(characters.split()[0], N, SETTINGS["tested"], seed=5))
     weights, _ = cleo.weights(model[0](lines) + sinusoidal(N, D_MODEL), causal_mask(N))
     cleo.scale = weights.sum(-1).mean(0)
