@@ -363,7 +363,7 @@ claim = "Cleo is over 3 nats above Ann with 24 characters or fewer, and within 1
 training.expect(claim, came[0] > 3 and came[1] < 1.5, came, models["Ann"], models["Cleo"])
 
 # %% [markdown]
-# With two to twelve characters each cheat is worse than an even guess: it is sure of itself, and wrong. With all 32 they come near Ann. In training the last position of a line has no future, so there even a cheat is honest. Does Cleo write well because `write` soon shows her 32 characters? Let her and Ann write with a window of 8:
+# With two to twelve characters each cheat is worse than an even guess. After one, Bob repeats it: he copies, and sees nothing else. Cleo's rows, scaled to their mean sums in training, still cost twice Ann's loss: the trace is missing. With all 32, where training had no future, they come near Ann. Does Cleo write well because `write` soon shows 32? Let both write with 8:
 
 # %% tags=["training"]
 for name in ("Ann", "Cleo"):

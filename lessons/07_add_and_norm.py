@@ -410,7 +410,7 @@ training.expect(claim, came[1] < came[0] - 0.2, came, post, turned)
 # %% [markdown]
 # From torch's weights thirty-two blocks of 2017 expect a space everywhere, as the baseline does. From small ones they read.
 #
-# The paper has another cure, a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). All trainings above had one, over 5 % of the steps, and clipped gradients. Over 30 % of our ninety steps it does not help. Over 30 % of a thousand, one seed learns from torch's weights, too, down to 2.33 nats. So post-norm needs small weights, or more steps.
+# The paper has another cure, a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). All trainings above had one, over 5 % of the steps, and clipped gradients. Over 30 % of our ninety steps it does not help. In a thousand steps all seeds learn from torch's weights, with 30 % and with 5 %. So post-norm needs small weights, or more steps.
 
 # %% [markdown]
 # [An exploration](explorations/07_norms.ipynb) sweeps the warm-up, and mends **DeepNorm**, which builds the third switch into the block.

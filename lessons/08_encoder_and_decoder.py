@@ -54,7 +54,7 @@ from course_lib.xray import without_mask, xray
 layer_norm, PostNorm = mine("add_norm/layer_norm"), mine("add_norm/post_norm")
 PreNorm, MultiHeadAttention = mine("add_norm/pre_norm"), mine("multi_head/attention")
 sinusoidal, causal_mask = mine("positions/sinusoidal"), mine("masks/causal")
-padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
+padding_mask = mine("masks/padding")
 
 # %% [markdown]
 # ## Build: a block from an empty class
@@ -91,21 +91,31 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # ## One mask makes a decoder
 #
-# Send six tokens through your block, without a mask and with a causal mask. `leaks_future` (lesson 05) lists the positions whose output depends on a later token. **Which positions, counted from 0, does it list in each case?**
+# Send six tokens through your block. The last two are padding: the mask hides their keys. Now change the token at position 4. **Which positions' outputs change, counted from 0? And which under a causal mask?**
 
 # %%
 guess = None  # two lists
 
 # %%
 x, block = torch.randn(6, 12), EncoderBlock(12, 3, 20)
-without = leaks_future(block, x)
-causal = leaks_future(lambda words: block(words, causal_mask(len(words))), x)
-reveal(guess, (without, causal))
+changed = x.clone()
+changed[4] = torch.randn(12)
+
+
+def moved(mask):
+    difference = (block(changed, mask) - block(x, mask)).abs().amax(-1)
+    return (difference > 1e-6).nonzero().flatten().tolist()
+
+
+reveal(guess, (moved(padding_mask(torch.tensor([4]), 6)[0]), moved(causal_mask(6))))
+print("without a mask:", moved(None))
 
 # %% [markdown]
-# The same class, the same parameters. Without a mask each token sees both sides: this is an **encoder**. With a causal mask it sees only itself and what came before: this is a **decoder**. It can learn to predict the next token, and so to write.
+# No query reads a padded key, but position 4 still has its own query and residual connection.
 #
-# In language models *decoder* means this causal stack. In the paper of 2017 its blocks also look at a source, and that part you have not built yet.
+# Without a mask each token sees both sides: this is an **encoder**. With a causal mask it sees only itself and what came before: this is a **decoder**. It can learn to predict the next token, and so to write.
+#
+# In language models *decoder* means this causal stack. In the paper of 2017 its blocks also look at a source: you build that next.
 
 # %% [markdown]
 # ## The whole Transformer
@@ -501,7 +511,7 @@ for name, kind in {
 # | decoder only | **next-token prediction**: after *the cat*, predict *sleeps*, and so at every position | GPT, Llama | SmolLM2 |
 # | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5 | Marian |
 #
-# In 2026 most assistants are decoder-only: one stack, one task, any text. When is another family better? The question at the end of the page is yours.
+# In 2026 most assistants are decoder-only: one stack, one task, any text. When is another family better? The last question is yours.
 
 # %% [markdown]
 # ## Your Transformer on one page
@@ -546,7 +556,7 @@ for section in sorted({section for section, _ in parts}):
 #
 # <details><summary>3. Your decoder block is trained without its causal mask. What does the loss do, and what does the model write?</summary>
 #
-# The loss falls to almost zero, since each position can read the token that it must predict. In writing that token is not there yet, so what it has learned is of no use.
+# The loss falls to almost zero, since each position can read the token that it must predict. In writing that token is not there yet: in three trainings it sorted none of 1,000 sequences.
 # </details>
 
 # %% [markdown]

@@ -2,7 +2,7 @@
 
 Residual connections alone get the last norm that pre-norm has, from the large initial weights and
 at the rates of `depth`. Post-norm, as the page trains it, gets a lower rate and a longer warm-up
-from torch's weights, and small initial weights at two rates; and, for one seed, more steps.
+from torch's weights, and small initial weights at two rates; and more steps, with either warm-up.
 """
 
 from functools import partial
@@ -20,8 +20,9 @@ LARGE, DEFAULT, SMALL = "N(0, 1/fan-in)", "torch's default", "N(0, 0.02²)"
 POST_STEPS = 90
 # rates, and shares of the steps that are warm-up
 POST = {DEFAULT: ((0.001, 0.003), (0.05, 0.3)), SMALL: ((0.003, 0.01), (0.05,))}
-# post-norm from torch's weights, trained for longer: steps, rate, shares that are warm-up
-PATIENT_STEPS, PATIENT_RATE, PATIENT_SHARES = 1000, 0.001, (0.3,)
+# post-norm from torch's weights, trained for longer: steps, rate, and seeds by warm-up's share
+PATIENT_STEPS, PATIENT_RATE = 1000, 0.001
+PATIENT = {0.05: (0, 1, 2), 0.3: (0, 1)}
 once = partial(results.once, "depth_controls", [depth.STEPS, POST_STEPS])
 
 
@@ -46,8 +47,10 @@ def measure() -> dict:
         "post-norm": post,
         "post-norm's steps": POST_STEPS,
         "patient post-norm": {
-            f"{share:.0%}": once(f"patient {share}", partial(_patient, share))
-            for share in PATIENT_SHARES
+            f"{share:.0%}": [
+                once(f"patient {share} {seed}", partial(_patient, share, seed)) for seed in seeds
+            ]
+            for share, seeds in PATIENT.items()
         },
         "patient steps": PATIENT_STEPS,
     }
@@ -67,8 +70,8 @@ def table(figures: dict) -> list[str]:
             ]
     lines += [
         f"post-norm, {figures['patient steps']} steps, {DEFAULT}, rate {PATIENT_RATE}, "
-        f"warm-up {share}: {loss}"
-        for share, loss in figures["patient post-norm"].items()
+        f"warm-up {share}: {runs}"
+        for share, runs in figures["patient post-norm"].items()
     ]
     return lines
 
@@ -90,8 +93,8 @@ def _posts(start: str, rate: float, share: float) -> list[float]:
     ]
 
 
-def _patient(share: float) -> float:
-    return _post(DEFAULT, PATIENT_RATE, share, SEEDS[0], PATIENT_STEPS)
+def _patient(share: float, seed: int) -> float:
+    return _post(DEFAULT, PATIENT_RATE, share, seed, PATIENT_STEPS)
 
 
 def _post(start: str, rate: float, share: float, seed: int, steps: int = POST_STEPS) -> float:

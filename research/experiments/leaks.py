@@ -1,13 +1,16 @@
 """Lesson 05: where does a leak show? Four small models of characters, three of which read ahead.
 
 Each is asked for the next character with nothing but the past shown, 1 to 32 characters of it: in
-training the last of 32 places had no future, and the others had some. Two further models have
-Ann's honest attention and another network, or none.
+training the last of 32 places had no future, and the others had some. Kept, too, are how often Bob
+repeats a character that is shown alone, and Cleo's loss with rows that sum to what they did in
+training. Two further models have Ann's honest attention and another network, or none.
 """
 
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from statistics import mean
+from typing import Any
 
 import torch
 from einops import reduce
@@ -40,10 +43,17 @@ class Bob(SelfAttention):
 class Cleo(SelfAttention):
     """Set weights to zero after the softmax, so that their sum tells of hidden scores."""
 
+    scale: Tensor | None = None  # what each row is multiplied by, where it is not left as it is
+
+    def weights(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return weights that no longer sum to 1, and the values."""
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        return softmax(dot_scores(q, k) / q.shape[-1] ** 0.5) * mask, v
+
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Attend with weights that no longer sum to 1."""
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return (softmax(dot_scores(q, k) / q.shape[-1] ** 0.5) * mask) @ v
+        weights, v = self.weights(x, mask)
+        return (weights if self.scale is None else self.scale[: len(mask), None] * weights) @ v
 
 
 class Dan(SelfAttention):
@@ -118,26 +128,69 @@ def measure_one(name: str, seed: int) -> dict:
 @torch.no_grad()
 def losses(model: nn.Module) -> dict:
     """Return the loss of whole lines, and of the next character after 1 to N characters alone."""
-    batch = next(characters.batches(characters.split()[1], N, SETTINGS["tested"], seed=1))
+    batch = tested()
     read, following = batch
-    past = [
-        F.cross_entropy(model(read[:, :i])[:, -1], following[:, i - 1]) for i in range(1, N + 1)
-    ]
     there = F.cross_entropy(model(read).mT, following, reduction="none").mean(0)
     return {
         "whole": round(next_loss(model, batch).item(), 4),
         "whole by place": [round(x, 4) for x in there.tolist()],
-        "past by length": [round(x.item(), 4) for x in past],
+        "past by length": past(model),
     }
 
 
+def tested() -> tuple[Tensor, Tensor]:
+    """Return held-out lines, and what follows each of their characters."""
+    return next(characters.batches(characters.split()[1], N, SETTINGS["tested"], seed=1))
+
+
+@torch.no_grad()
+def past(model: nn.Module) -> list[float]:
+    """Return the loss of the next character after 1 to N characters alone."""
+    read, following = tested()
+    lengths = range(1, N + 1)
+    shown = [F.cross_entropy(model(read[:, :i])[:, -1], following[:, i - 1]) for i in lengths]
+    return [round(x.item(), 4) for x in shown]
+
+
+@torch.no_grad()
+def repeats(seed: int) -> float:
+    """Return the share of first characters that Bob, shown nothing else, predicts once more."""
+    with torch.enable_grad():
+        model = train("Bob", seed)
+    first = tested()[0][:, :1]
+    return round((model(first).argmax(-1) == first).float().mean().item(), 3)
+
+
+@torch.no_grad()
+def scaled(seed: int) -> float:
+    """Return Cleo's mean loss on the past alone, rows scaled to their mean sums in training."""
+    with torch.enable_grad():
+        model = train("Cleo", seed)
+    cleo: Any = model[1].attention
+    lines, _ = next(characters.batches(characters.split()[0], N, SETTINGS["tested"], seed=5))
+    weights, _ = cleo.weights(model[0](lines) + sinusoidal(N, D_MODEL), causal_mask(N))
+    cleo.scale = weights.sum(-1).mean(0)
+    return round(mean(past(model)), 2)
+
+
 def measure() -> dict:
-    """Return the losses of all models, for each seed."""
+    """Return the losses of all models, for each seed, and what Bob and Cleo do alone."""
     runs: dict[str, list[dict]] = {name: [] for name in ARMS}
     for seed, name in product(SEEDS, ARMS):
         measured = partial(measure_one, name, seed)
         runs[name].append(results.once("leaks", SETTINGS, f"{name}, {seed}", measured))
-    return {"settings": SETTINGS, "runs": runs}
+    return {"settings": SETTINGS, "runs": runs, **alone()}
+
+
+def alone() -> dict:
+    """Return what Bob repeats, and Cleo's losses with scaled rows, for each seed."""
+    return {
+        what.__name__: [
+            results.once("leaks", SETTINGS, f"{what.__name__}, {seed}", partial(what, seed))
+            for seed in SEEDS
+        ]
+        for what in (repeats, scaled)
+    }
 
 
 def table(figures: dict) -> list[str]:
@@ -149,4 +202,6 @@ def table(figures: dict) -> list[str]:
             past = run["past by length"]
             numbers = [run["whole"], sum(past) / len(past), *(past[i - 1] for i in lengths)]
             lines.append(f"{name:24}" + "".join(f"{x:7.2f}" for x in numbers))
+    lines += [f"Bob repeats a character that is shown alone: {x:.1%}" for x in figures["repeats"]]
+    lines += [f"Cleo on the past alone, rows scaled: {x:.2f}" for x in figures["scaled"]]
     return lines

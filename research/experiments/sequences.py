@@ -1,7 +1,7 @@
 """Lesson 08: a small Transformer sorts letters, a faulty loss spoils it, and repeats break it.
 
-One control is beside each: the same model trained where letters repeat, and trained by a loss that
-lets it read what it must predict.
+One control is beside each: the same model trained where letters repeat, and trained where it can
+read what it must predict, by the faulty loss or for want of a mask.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from course_lib.instruments import results, training
 from course_lib.transformer import Transformer, greedy, next_token_loss
+from course_lib.xray import without_mask
 
 LESSON = "08"
 SEEDS = (0, 1, 2)
@@ -75,6 +76,7 @@ def measure() -> dict:
         "tested": TESTED,
         "runs": {name: kept(name, partial(run, drawn)) for name, drawn in ARMS.items()},
         "unshifted": kept("unshifted", peeking),
+        "unmasked": kept("unmasked", unmasked),
     }
 
 
@@ -88,6 +90,9 @@ def table(figures: dict) -> list[str]:
     for run in figures["unshifted"]:
         shares = f"{run['right']:.1%} right, {run['one letter']:.1%} one letter"
         lines.append(f"reads what it predicts: {shares}; last loss {run['losses'][-1]:.4f}")
+    for run in figures["unmasked"]:
+        shares = f"{run['right']:.1%} right, {run['again']:.0%} of letters are the one before"
+        lines.append(f"decoder without a mask: {shares}; last loss {run['loss']:.4f}")
     return lines
 
 
@@ -98,10 +103,12 @@ def batches(drawn: Drawn, seed: int) -> Iterator[Tensor]:
         yield drawn(TRAINING["batch"], generator)
 
 
-def trained(drawn: Drawn, loss: Loss, seed: int) -> tuple[Transformer, list[float]]:
-    """Train a sorter; return it and its mean loss over each ten steps."""
+def trained(
+    drawn: Drawn, loss: Loss, seed: int, change: Callable[[Any], Any] = lambda model: model
+) -> tuple[Transformer, list[float]]:
+    """Train a sorter, changed or not; return it and its mean loss over each ten steps."""
     with training.seeded(seed):
-        model = Transformer(**MODEL, max_length=N + 1)
+        model = change(Transformer(**MODEL, max_length=N + 1))
     history = training.train(
         model,
         batches(drawn, seed),
@@ -131,6 +138,16 @@ def peeking(seed: int) -> dict:
     written = greedy(model, source, START, STOP, most=N)
     right, same = _share(written == in_order(source)), _share(written == written[:, :1])
     return {"right": right, "one letter": same, "losses": losses}
+
+
+def unmasked(seed: int) -> dict:
+    """Train a sorter that sees the whole target; return what it writes, and its last mean loss."""
+    model, losses = trained(different, next_token_loss, seed, without_mask)
+    source = different(TESTED, torch.Generator().manual_seed(TESTED))
+    written = greedy(model, source, START, STOP, most=N)
+    again = (written[:, 1:] == written[:, :-1]).float().mean().item()
+    right = _share(written == in_order(source))
+    return {"right": right, "again": round(again, 2), "loss": round(losses[-1], 4)}
 
 
 def _share(holds: Tensor) -> float:

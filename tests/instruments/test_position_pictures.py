@@ -43,7 +43,7 @@ def shown(monkeypatch):
         (lambda: pictures.clocks(still), "i = 5 and j = 1: 2.00"),
         (
             lambda: pictures.loss_by_position("It fails", LOSSES, [RUN]),
-            "up to character 96; the first window is what was trained. as it was: 2.00, 3.00, 3.50",
+            "up to character 96; from 0 to 32 is shaded: trained. as it was: 2.00, 3.00, 3.50",
         ),
     ],
 )

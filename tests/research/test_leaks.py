@@ -5,7 +5,8 @@ import torch
 
 from course_lib.instruments import results
 
-KEPT = results.load("leaks")["figures"]["runs"]
+LEAKS = results.load("leaks")["figures"]
+KEPT = LEAKS["runs"]
 VOCAB = 84
 CHEATS = ("Bob", "Cleo", "Dan")
 
@@ -40,6 +41,16 @@ def test_a_leak_hides_where_the_window_is_full(name):
         assert above[:8].mean() > 2, "few characters"
         assert above[-1] < 1.5, "all 32: the last place had no future in training"
         assert above[-1] < above[:24].min()
+
+
+def test_bob_repeats_a_character_that_is_shown_alone():
+    assert min(LEAKS["repeats"]) > 0.95
+
+
+def test_cleos_loss_is_in_part_a_matter_of_scale_and_for_the_rest_of_the_trace():
+    for (run, honest), scaled in zip(runs("Cleo"), LEAKS["scaled"], strict=True):
+        assert scaled < past(run).mean() / 2
+        assert scaled > 2 * past(honest).mean()
 
 
 def test_cleo_knows_less_than_nothing_until_her_window_is_nearly_full():

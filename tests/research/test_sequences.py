@@ -20,3 +20,10 @@ def test_a_loss_that_reads_what_it_predicts_is_nearly_zero_and_writes_one_letter
         assert run["losses"][-1] < 0.01
         assert run["right"] == 0
         assert run["one letter"] > 0.9
+
+
+def test_a_decoder_without_a_mask_has_a_loss_of_nearly_zero_and_sorts_nothing():
+    assert len(FIGURES["unmasked"]) == 3
+    for run in FIGURES["unmasked"]:
+        assert run["loss"] < 0.02
+        assert run["right"] == 0

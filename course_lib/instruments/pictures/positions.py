@@ -202,16 +202,21 @@ def _face(ax: Axes, query: Sequence[float], key: Sequence[float]) -> None:
 
 
 def loss_by_position(
-    title: str, losses: Mapping[str, Tensor], kept: Sequence[Mapping[str, Sequence[float]]]
+    title: str,
+    losses: Mapping[str, Tensor],
+    kept: Sequence[Mapping[str, Sequence[float]]],
+    shaded: tuple[int, int, str] = (0, 32, "trained"),
 ) -> None:
     """Show the loss of each 32 characters, a line a way of reading, its name at its end.
 
     `kept` are runs of the same, drawn pale. A line that is shorter ends where the others do.
+    `shaded` is a stretch of positions, and what it is.
     """
     figure, ax = plots.axes(title, "position", "loss (nats)", size=(7.6, 3.8))
     ends = [32 * (i + 1) for i in range(max(map(len, losses.values())))]
     middles = [end - 16 for end in ends]
-    ax.axvspan(0, 32, color="0.88", zorder=0)
+    first, last, what = shaded
+    ax.axvspan(first, last, color="0.88", zorder=0)
     colours, label_at = dict(zip(losses, plots.COLOURS, strict=False)), 0.0
     for name, loss in sorted(losses.items(), key=lambda x: x[1][-1].item()):
         for run in kept:
@@ -219,11 +224,12 @@ def loss_by_position(
         ax.plot(middles[-len(loss) :], loss.tolist(), "o-", color=colours[name], markersize=4)
         label_at = max(loss[-1].item(), label_at + 0.12)
         ax.text(ends[-1] - 8, label_at, name, color=colours[name], size="small", va="center")
-    ax.text(16, ax.get_ylim()[1], "trained", ha="center", va="top", size="small", color="0.3")
+    middle, top = (first + last) / 2, ax.get_ylim()[1]
+    ax.text(middle, top, what, ha="center", va="top", size="small", color="0.3")
     ax.set(xlim=(0, ends[-1] + 65), xticks=[0, *ends])
     said = [f"{name}: {', '.join(f'{x:.2f}' for x in loss)}" for name, loss in losses.items()]
     plots.show(
         figure,
-        f"Lines of loss by windows of 32 characters up to character {ends[-1]}; the first window "
-        f"is what was trained. {'. '.join(said)}.",
+        f"Lines of loss by windows of 32 characters up to character {ends[-1]}; from {first} to "
+        f"{last} is shaded: {what}. {'. '.join(said)}.",
     )
