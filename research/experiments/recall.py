@@ -44,6 +44,8 @@ ROWS_OF_MOST = {
     "linear, d_k = 64": (4 * D_K, D_K),
     "dense, 8 and 8": (8, 8),
     "dense, 8 and 4": (8, 4),
+    "dense, 4 and 8": (4, 8),
+    "dense, 2 and 8": (2, 8),
 }
 
 

@@ -42,8 +42,9 @@ def test_linear_attention_finds_every_needle_since_one_needle_is_one_pair():
 def test_exact_attention_tells_short_keys_apart_and_a_sum_needs_three_features_for_four_keys():
     found = {row: [curve[-1] for curve in runs["64"]] for row, runs in RECALL.items()}
     assert all(0.3 < share < 0.36 for row in ("window", "Linformer") for share in found[row])
-    exact = ("dense", "dense, 8 and 8", "dense, 8 and 4")
+    exact = ("dense", "dense, 8 and 8", "dense, 8 and 4", "dense, 4 and 8")
     assert all(share > 0.98 for row in ("linear, d_k = 64", *exact) for share in found[row])
+    assert all(0.6 < share < 0.65 for share in found["dense, 2 and 8"])
     assert all(share < 0.46 for share in found["linear"])
     assert all(share > 0.98 for share in found["linear, d_k = 48"])
     assert all(0.7 < share < 0.8 for share in found["linear, d_k = 32"])
@@ -56,6 +57,8 @@ def test_another_learning_rate_changes_little_of_what_is_recalled():
     for row in ("window", "Linformer", *linear, *exact):
         own = RECALL[row]["64"][0][-1]
         assert all(abs(share - own) < 0.03 for share in rates[row].values())
+    assert all(0.94 < share <= 1 for share in rates["dense, 4 and 8"].values())
+    assert 0.73 < rates["dense, 2 and 8"]["0.015"] < 0.75
 
 
 def test_the_table_of_the_gpu_is_the_stored_step():

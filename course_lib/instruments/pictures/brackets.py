@@ -81,12 +81,12 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
 
     `heads` are (name, numbers in a key, numbers that the head keeps, shares).
     """
-    title = "64 pairs: softmax needs keys of 8 numbers, a sum about 48 features"
+    title = "64 pairs: softmax does with keys of 4 numbers, a sum needs about 48 features"
     label = "numbers in a key, or features"
     figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.8))
     colours = {"exact": ORANGE, "linear": BLUE}
     sides = {
-        "exact": ((0, 7), "center"),
+        "exact": ((-7, -3), "right"),
         "linear": ((-7, 1), "right"),
         "Linformer": ((-7, -3), "right"),
     }
@@ -113,10 +113,10 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
             name, points[0], place, textcoords="offset points", color=colour, size="small", ha=side
         )
     ax.axhline(chance, color="0.6", linestyle=":", linewidth=1)
-    ax.text(5.2, chance + 0.02, "chance", color="0.4", size="small")
+    ax.text(1.6, chance + 0.02, "chance", color="0.4", size="small")
     ax.text(90, 0.04, "grey: numbers that a head keeps", color=GREY, size="small", ha="right")
-    ax.set(xscale="log", xlim=(5, 90), ylim=(0, 1.14))
-    ticks = [8, 16, 32, 48, 64]
+    ax.set(xscale="log", xlim=(1.5, 90), ylim=(0, 1.14))
+    ticks = [2, 4, 8, 16, 32, 48, 64]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.minorticks_off()
     plots.show(figure, f"Share of 64 values found, by the numbers in a key: {'; '.join(said)}.")
