@@ -72,7 +72,7 @@ def jaccard(a: Int[Tensor, " m"], b: Int[Tensor, " k"]) -> float:
     return both / (len(a) + len(b) - both)
 
 
-CHUNK = 2**15  # positions whose probabilities are looked up at once
+CHUNK = 2**21  # probabilities that are looked up at once
 
 # different n-grams, each written as one number, in order; and how often each was counted
 Grams = tuple[Int[Tensor, " grams"], Int[Tensor, " grams"]]
@@ -191,8 +191,9 @@ class NGrams:
         lengths = range(len(self.orders))
         contexts = [encode(tokens, length, self.vocab).flatten() for length in lengths]
         found = torch.full((tokens.numel(), self.vocab), 1 / self.vocab)
-        for begin in range(0, len(found), CHUNK):
-            part = slice(begin, begin + CHUNK)
+        positions = max(1, CHUNK // self.vocab)
+        for begin in range(0, len(found), positions):
+            part = slice(begin, begin + positions)
             for order, context in zip(self.orders, contexts, strict=True):
                 order.refine(found[part], context[part])
         return found.view(*tokens.shape, self.vocab)

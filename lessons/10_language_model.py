@@ -454,7 +454,8 @@ for name, token in (("line break", newline), ("space", space)):
         moved = joined.clone()
         moved[:, -back] = token
         with torch.no_grad():
-            chance = model(moved)[:, -1].softmax(-1)[:, newline].mean().item()
+            logits = torch.cat([model(x)[:, -1] for x in moved.split(256)])
+        chance = logits.softmax(-1)[:, newline].mean().item()
         at_ends[f"{name} {back} back"] = chance
         print(f"{name} {back} characters back: probability of a line end {chance:.2f}")
 

@@ -356,7 +356,7 @@ linformer_attention = mine("efficient/linformer")
 # L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, beside PyTorch's exact compiled kernel (lesson 13).
 
 # %% tags=["once"]
-x = torch.randn(1, 16_384, 64).requires_grad_()
+x = torch.randn(1, 1, 16_384, 64).requires_grad_()  # a head of a text: torch has a kernel for it
 rules = {
     "exact": F.scaled_dot_product_attention,
     "window of 257": partial(window.rule, width=256),
@@ -364,7 +364,7 @@ rules = {
     "linear": linear.rule,
 }
 for name, rule in rules.items():
-    taken = [seconds(partial(rule, *3 * [x[:, :n]]), times=1) for n in (4096, 16_384)]
+    taken = [seconds(partial(rule, *3 * [x[..., :n, :]]), times=1) for n in (4096, 16_384)]
     print("{:14} {:6.2f} s at 4,096 tokens, {:6.2f} s at 16,384".format(name, *taken))
 
 # %% [markdown]
