@@ -38,7 +38,10 @@ LESSONS = {
         "## Rotary, derived": ("clocks", "Move the query, the key, or both by one."),
     },
     "10_language_model": {
-        "## It writes": ("writer", "Here it writes in your browser, beside the counts."),
+        "## The baseline: counting": (
+            "writer",
+            "Here the larger model writes in your browser, beside the counts.",
+        ),
     },
     "13_exact_and_sparse_attention": {
         "## Six scores by hand": ("tiles", "The same with your own scores, tile by tile."),

@@ -5,7 +5,7 @@
 #
 # A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which needs no training?**
 #
-# One of these two texts was written by such a table, the other by a Transformer. Which is which? At the end your own has written for you, and you know where it beats counting.
+# One of these two texts was written by such a table, the other by a Transformer. Which is which? Half-way down your own writes for you. At the end you know where it beats counting.
 
 # %%
 import torch
@@ -73,7 +73,7 @@ print(repr(known.decode(inputs[9])), repr(known.decode(targets[9])), sep="\n")
 # %% [markdown]
 # ## What is a token?
 #
-# Characters make long sequences. Words make short ones, but no vocabulary has them all. Large models are in between: **byte pair encoding** begins with the 256 bytes, merges the most frequent pair of neighbours into a new token, and repeats that. GPT-2 has 50,000 such merges, so a word is often one token. Each token is then harder to predict, so models with different tokens are compared by their loss *per byte*. Ours are characters, each a byte. [Byte pairs](explorations/10_byte_pairs.ipynb) and [Data](explorations/10_data.ipynb), where large models' text comes from, are explorations.
+# Characters make long sequences. Words make short ones, but no vocabulary has them all. Large models are in between: **byte pair encoding** begins with the 256 bytes, merges the most frequent pair of neighbours into a new token, and repeats that. GPT-2 has 50,000 such merges, so a word is often one token. Models with different tokens are compared by their loss *per byte*. Ours are characters, each a byte. [Byte pairs](explorations/10_byte_pairs.ipynb) is an exploration.
 
 # %% [markdown]
 # ## How surprised was it?
@@ -113,100 +113,6 @@ reveal(guess, round(even.item(), 2))
 # </details>
 
 # %% [markdown]
-# ## The baseline: counting
-#
-# A **baseline** is what a method has to beat. Ours is the oldest language model: count which character follows which, and predict the relative frequencies. Counting pairs gives a **bigram model**. We add 1 to each count, so that nothing is impossible.
-
-# %% tags=["nbval-check-output"]
-pairs = torch.ones(vocab, vocab)
-pairs.index_put_((learning[:-1], learning[1:]), torch.tensor(1.0), accumulate=True)
-bigram = (pairs / pairs.sum(-1, keepdim=True)).log()
-bigram_loss = cross_entropy(bigram[held_out[:-1]], held_out[1:]).item()
-print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}")
-
-# %% [markdown]
-# Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But most possible contexts of six characters never occur in our text. So a context $h$ falls back on the shorter one, $h'$, for what it has not seen. Take a little off each count, $D$, and hand it down:
-#
-# $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
-
-# %% [markdown]
-# This is **absolute discounting** (Ney et al. 1994). We take one $D$ for counts of 1, one for 2, and one for more, by how many n-grams occur so often (Chen & Goodman 1999). But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen, and not how often:
-#
-# $$P(w \mid h') \;\propto\; N_{1+}(\cdot\, h' w) = \#\{v : c(v h' w) > 0\}$$
-#
-# **Each further character makes a context say more, and makes it rarer. Does the loss fall with each of them?**
-
-# %%
-guess = None  # "yes" or "no"
-
-# %%
-from course_lib.corpus import NGrams, continuations, occurrences
-
-
-def counting_loss(order, count):
-    """Return the held-out loss of counts of `order` characters, the last of which is predicted."""
-    probabilities = NGrams(learning, vocab, order, count).probabilities(held_out[:-1])
-    return cross_entropy(probabilities.log(), held_out[1:]).item()
-
-
-ways = {"absolute discounting": occurrences, "Kneser and Ney": continuations}
-counted = {
-    name: {order - 1: counting_loss(order, count) for order in range(2, 9)}
-    for name, count in ways.items()
-}
-
-# %% tags=["hide-input"]
-falls = all([*x.values()] == sorted(x.values(), reverse=True) for x in counted.values())
-reveal(guess, "yes" if falls else "no")
-pictures.counted(counted)
-
-# %% [markdown]
-# It rises again: the few counts of long contexts are trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
-#
-# ## Let it write
-#
-# Any model that predicts can write: draw the next token, append it, and predict again. The draw is from
-#
-# $$\hat y_v = \mathrm{softmax}(z / \tau)_v = \frac{e^{z_v / \tau}}{\sum_u e^{z_u / \tau}}$$
-#
-# With a **temperature** $\tau \to 0$ the likeliest token is always drawn (**greedy** decoding). Above 1, unlikely ones are drawn more often. In the stub, `choose` changes the logits before the softmax.
-
-# %%
-# exercise: sampling/generate
-
-# %%
-check("sampling/generate", generate)
-
-# %%
-generate = mine("sampling/generate")
-
-# %% [markdown]
-# Logarithms of probabilities are logits, too. Let *your* loop write with the n-gram model, after a speaker's name:
-
-# %%
-baseline = NGrams(learning, vocab)  # Kneser and Ney's counts, six characters of context
-prompt = known.encode("\nBRUTUS.\n")
-
-
-def write(model, temperature=0.8, count=220, seed=1):
-    """Return what a model with room for 64 characters writes."""
-    generator = torch.Generator().manual_seed(seed)
-    written = generate(model, prompt, count, 64, generator, lambda logits: logits / temperature)
-    return known.decode(written)
-
-
-def counting(tokens):
-    return baseline.probabilities(tokens).log()
-
-
-# %%
-for temperature in (0.2, 0.8, 2.0):
-    print(f"--- temperature {temperature}", write(counting, temperature, 120), sep="")
-
-# %% [markdown]
-# Cold, it repeats frequent words. Hot, it writes noise. At 0.8 there are words, and even the layout. Better controls, top-k and top-p, are in [Sampling](explorations/10_sampling.ipynb).
-
-# %% [markdown]
 # ## The model
 #
 # A Transformer without an encoder is **decoder-only**. Without cross-attention its block is your `EncoderBlock`. A token's vector is a row of a learned **embedding matrix** $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
@@ -243,6 +149,35 @@ def new(seed=SEED):
 model = new()
 print(f"{sum(weight.numel() for weight in model.parameters()):,} parameters")
 print(f"before training {cross_entropy(model(inputs[:32]), targets[:32]):.2f} nats")
+
+# %% [markdown]
+# ## Let it write
+#
+# Any model that predicts can write: draw the next token, append it, and predict again. The draw is from
+#
+# $$\hat y_v = \mathrm{softmax}(z / \tau)_v = \frac{e^{z_v / \tau}}{\sum_u e^{z_u / \tau}}$$
+#
+# With a **temperature** $\tau \to 0$ the likeliest token is always drawn (**greedy** decoding). Above 1, unlikely ones are drawn more often. In the stub, `choose` changes the logits before the softmax.
+
+# %%
+# exercise: sampling/generate
+
+# %%
+check("sampling/generate", generate)
+
+# %%
+generate = mine("sampling/generate")
+
+# %%
+prompt = known.encode("\nBRUTUS.\n")
+
+
+def write(model, temperature=0.8, count=220, seed=1):
+    """Return what a model with room for 64 characters writes."""
+    generator = torch.Generator().manual_seed(seed)
+    written = generate(model, prompt, count, 64, generator, lambda logits: logits / temperature)
+    return known.decode(written)
+
 
 # %% [markdown]
 # ## Too good to be true
@@ -312,7 +247,7 @@ print(f"her model by your loss: {honest:.2f} nats, worse than guessing ({even:.2
 #
 # ## It writes
 #
-# Now the right loss, for 600 steps. Let the model write before, after 60, and at the end. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
+# Now the right loss, for 600 steps. `training.train` is the loop above with a learning rate that rises and falls, a clock and a progress bar. You write the step of its optimizer, **AdamW**, in [Which optimizer?](explorations/10_optimizers.ipynb).
 
 # %% tags=["training"]
 model, written = new(), {}
@@ -328,8 +263,78 @@ def watched(steps):
 history = training.train(model, watched(600), loss, steps=600, seconds=30, learning_rate=0.006)
 written[f"your model, step {history.steps}"] = write(model)
 
+# %% tags=["training"]
+shown = {"Shakespeare": known.decode(held_out)[3985:4230]}
+pictures.texts(written | shown, "Noise, then lines, then words")
+
+# %% tags=["training"]
+for temperature in (0.2, 0.8, 2.0):
+    print(f"--- temperature {temperature}", write(model, temperature, 120), sep="")
+
 # %% [markdown]
-# For comparison: the n-gram model, and a **larger model**. It has eight times as many parameters, and was trained for six minutes on one core with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
+# Half a minute, and your model writes lines that begin with capitals. Cold, it repeats frequent words. Hot, it writes noise. Better controls, top-k and top-p, are in [Sampling](explorations/10_sampling.ipynb).
+
+# %% [markdown]
+# ## The baseline: counting
+#
+# A **baseline** is what a method has to beat. Ours is the oldest language model: count which character follows which, and predict the relative frequencies. Counting pairs gives a **bigram model**. We add 1 to each count, so that nothing is impossible.
+
+# %% tags=["nbval-check-output"]
+pairs = torch.ones(vocab, vocab)
+pairs.index_put_((learning[:-1], learning[1:]), torch.tensor(1.0), accumulate=True)
+bigram = (pairs / pairs.sum(-1, keepdim=True)).log()
+bigram_loss = cross_entropy(bigram[held_out[:-1]], held_out[1:]).item()
+print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}")
+
+# %% [markdown]
+# Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But most possible contexts of six characters never occur in our text. So a context $h$ falls back on the shorter one, $h'$, for what it has not seen. Take a little off each count, $D$, and hand it down:
+#
+# $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
+
+# %% [markdown]
+# This is **absolute discounting** (Ney et al. 1994). We estimate one $D$ for counts of 1, one for 2, and one for more (Chen & Goodman 1999). But $P(w \mid h')$ is a poor guess: *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. Kneser & Ney 1995 therefore count, for the shorter contexts, after how many *different* tokens $h'w$ was seen:
+#
+# $$P(w \mid h') \;\propto\; N_{1+}(\cdot\, h' w) = \#\{v : c(v h' w) > 0\}$$
+#
+# **Each further character makes a context say more, and makes it rarer. Does the loss fall with each of them?**
+
+# %%
+guess = None  # "yes" or "no"
+
+# %%
+from course_lib.corpus import NGrams, continuations, occurrences
+
+
+def counting_loss(order, count):
+    """Return the held-out loss of counts of `order` characters, the last of which is predicted."""
+    probabilities = NGrams(learning, vocab, order, count).probabilities(held_out[:-1])
+    return cross_entropy(probabilities.log(), held_out[1:]).item()
+
+
+ways = {"absolute discounting": occurrences, "Kneser and Ney": continuations}
+counted = {
+    name: {order - 1: counting_loss(order, count) for order in range(2, 9)}
+    for name, count in ways.items()
+}
+
+# %% tags=["hide-input"]
+falls = all([*x.values()] == sorted(x.values(), reverse=True) for x in counted.values())
+reveal(guess, "yes" if falls else "no")
+pictures.counted(counted)
+
+# %% [markdown]
+# It rises again: the few counts of long contexts are trusted too much. Kneser and Ney fall back better. Their **n-gram model** with six characters of context is our baseline.
+
+# %%
+baseline = NGrams(learning, vocab)  # Kneser and Ney's counts, six characters of context
+
+
+def counting(tokens):
+    return baseline.probabilities(tokens).log()
+
+
+# %% [markdown]
+# Logarithms of probabilities are logits, too, so your loop lets the table write as well. Beside it is a **larger model**. It has eight times as many parameters, and was trained for six minutes on one core with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
 
 # %% tags=["training"]
 from course_lib.pretrained import shakespeare_model
@@ -337,13 +342,14 @@ from course_lib.pretrained import shakespeare_model
 larger = shakespeare_model.load(LanguageModel, EncoderBlock)
 written["the n-gram model"] = write(counting)
 written["a larger model"] = write(larger)
-written["Shakespeare"] = known.decode(held_out)[3985:4230]
-pictures.texts(written, "From noise to the layout of a play")
+pictures.texts(
+    written | shown, "Yours still invents words; the table and the larger model hardly do"
+)
 
 # %% [markdown]
 # ## Which one wins?
 #
-# After half a minute your model writes lines that begin with capitals, and short words. The n-gram model writes better, and was ready at once. But it has counted the whole text, and yours has not even read it once. So we also count only the windows that yours has read. Each held-out character is predicted from at least half a window.
+# The n-gram model writes better than yours, and was ready at once. But it has counted the whole text, and yours has not even read it once. So we also count only the windows that yours has read. Each held-out character is predicted from at least half a window.
 
 
 # %%
@@ -438,36 +444,34 @@ print("which other?", {name: round(loss, 3) for name, loss in others.items()})
 # %% [markdown]
 # Your model loses the second question by far and wins the first. Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing.
 #
-# Does it read how long a line is? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put in one, forty or ten characters back.
+# Does it read how long a line is? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put in one, forty or ten characters back. It may break a word. So, for comparison, put in a space instead.
 
 # %% tags=["training"]
 ends = (held_out[64:] == newline).nonzero().flatten()
 text_before = held_out.unfold(0, 64, 1)[ends]  # the 64 characters in front of each line end
-joined = text_before.masked_fill(text_before == newline, known.encode(" ").item())
-at_ends = {}
-for back in (40, 10):
-    moved = joined.clone()
-    moved[:, -back] = newline
-    with torch.no_grad():
-        at_ends[back] = model(moved)[:, -1].softmax(-1)[:, newline].mean().item()
-    print(f"line break {back} characters back: probability of a line end {at_ends[back]:.2f}")
+space, at_ends = known.encode(" ").item(), {}
+joined = text_before.masked_fill(text_before == newline, space)
+for name, token in (("line break", newline), ("space", space)):
+    for back in (40, 10):
+        moved = joined.clone()
+        moved[:, -back] = token
+        with torch.no_grad():
+            chance = model(moved)[:, -1].softmax(-1)[:, newline].mean().item()
+        at_ends[f"{name} {back} back"] = chance
+        print(f"{name} {back} characters back: probability of a line end {chance:.2f}")
 
 # %% [markdown]
-# It does. Where the line seems short, an end is less likely, though the last nine characters are the same.
+# It does. Where the line seems short, an end is less likely, though the last nine characters are the same. A space at the same places changes nothing.
 #
 # Look at the texts at the top again, where ↪ continues a line. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?
 #
-# A context window of 64 says what a model *may* read, not what it uses. Cut the held-out text into windows of 2, 4, 8, ... characters, and ask for the line ends again. A line has about 40 characters. **Is 64 still better than 32?**
-
-# %%
-guess = None  # "yes" or "no"
+# A context window of 64 says what a model *may* read, not what it uses. Cut the held-out text into windows of 2, 4, 8, ... characters, and ask for the line ends again. A line has about 40 characters.
 
 # %% tags=["training"]
 curve = {n: line_end_loss(*predicted(model, n)) for n in (2, 4, 8, 16, 32, 64)}
-reveal(guess, "yes" if curve[64] < curve[32] else "no")
 by_larger = {n: line_end_loss(*predicted(larger, n, 4)) for n in (2, 4, 8, 16, 32, 64, 128)}
 print(f"the larger model: {late_loss(*predicted(larger, 128)):.2f} nats a character")
 
@@ -487,8 +491,10 @@ falls = [*curve.values()] == sorted(curve.values(), reverse=True)
 baseline_loss, most = line_end["n-gram model"], line_end["told the column"] - 0.005
 holds = falls and curve[4] > baseline_loss > curve[32] and by_larger[128] < most
 training.expect(claim, holds, {"n-gram model": baseline_loss} | curve, model)
-claim = "a line end is likelier by 0.03 where the line seems longer"
-training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
+claim = "a line end is likelier by 0.03 where the line seems longer, and a space changes nothing"
+longer, shorter, *spaces = at_ends.values()
+holds = longer > shorter + 0.03 and abs(spaces[0] - spaces[1]) < 0.02
+training.expect(claim, holds, at_ends, model)
 
 # %% [markdown]
 # The more it reads, the better it answers. The larger model knows more about line ends than the column. And its total loss is below the n-gram model's: six minutes on one core, and a Transformer is ahead of counting. Time alone does not do it: with nanoGPT's settings, six minutes only draw level ([Which optimizer?](explorations/10_optimizers.ipynb)).
@@ -496,6 +502,34 @@ training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
 # ## Break it
 #
 # - Leave the causal mask out of your `LanguageModel`, and train. What is the loss, and what does it write?
+# - Train the larger model yourself, out of your own classes. It takes one idle core six minutes:
+#
+# <details><summary>Its training</summary>
+#
+# ```python
+# from course_lib.optimizers import Muon
+#
+# larger = shakespeare_model.new(LanguageModel, EncoderBlock)
+# windows, steps = examples(learning, 128, 128), 1050
+# matrices = [weight for weight in larger.blocks.parameters() if weight.dim() == 2]
+# others = [*({*larger.parameters()} - {*matrices})]
+# optimizers = Muon(matrices, dtype=torch.bfloat16), torch.optim.Adam(others)
+# for step in range(steps):
+#     rows = torch.randint(len(windows[0]), (32,))
+#     with torch.autocast("cpu", torch.bfloat16):
+#         logits = larger(windows[0][rows])
+#     value = cross_entropy(logits.float(), windows[1][rows])
+#     larger.zero_grad()
+#     value.backward()
+#     for optimizer, rate in zip(optimizers, (0.02, 0.003)):
+#         optimizer.param_groups[0]["lr"] = rate * min(1, 1.4 * (1 - step / steps))
+#         optimizer.step()
+#     if step % 100 == 0:
+#         print(step, value.item())
+#
+# print(write(larger), late_loss(*predicted(larger, 128)))
+# ```
+# </details>
 
 # %% [markdown]
 # ## What to remember
@@ -507,10 +541,10 @@ training.expect(claim, at_ends[40] > at_ends[10] + 0.03, at_ends, model)
 # | examples | inputs $w_{1..T}$, targets $w_{2..T+1}$ |
 # | cross-entropy | $-\log \hat y_t[w_{t+1}] = \log\sum_v e^{z_v} - z_{w_{t+1}}$ |
 # | perplexity | $\exp(\text{mean loss in nats})$ |
+# | the model | $z = \mathrm{LN}(x^{(N)})\, E^T$, tied |
+# | writing | $w_{t+1} \sim \mathrm{softmax}(z_t / \tau)$ |
 # | absolute discounting | $P(w \mid h) = \max(c(hw) - D, 0)/c(h) + \gamma(h)\, P(w \mid h')$; $\gamma(h)$: the share taken off |
 # | Kneser and Ney | $P(w \mid h') \propto N_{1+}(\cdot\, h'w)$ |
-# | writing | $w_{t+1} \sim \mathrm{softmax}(z_t / \tau)$ |
-# | the model | $z = \mathrm{LN}(x^{(N)})\, E^T$, tied |
 
 # %% [markdown]
 # ## Test yourself

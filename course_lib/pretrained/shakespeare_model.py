@@ -65,10 +65,10 @@ def untie(model: nn.Module) -> None:
     nn.init.zeros_(output.weight)
 
 
-def load(
+def new(
     model: Callable[..., nn.Module] = LanguageModel, block: Callable[..., nn.Module] = EncoderBlock
 ) -> nn.Module:
-    """Return the trained model, made of these two classes: the course's, or your own.
+    """Return the model untrained, made of these two classes: the course's, or your own.
 
     They take the arguments of `LanguageModel` and `EncoderBlock`, and name parameters as they do.
     """
@@ -79,5 +79,13 @@ def load(
         norm_layer=root_mean_square,
     )
     untie(made)
+    return made
+
+
+def load(
+    model: Callable[..., nn.Module] = LanguageModel, block: Callable[..., nn.Module] = EncoderBlock
+) -> nn.Module:
+    """Return the trained model, made of these two classes, as `new` is."""
+    made = new(model, block)
     load_weights(NAME, made)
     return made.eval()

@@ -40,3 +40,8 @@ def test_it_does_not_see_ahead():
     changed = tokens.clone()
     changed[7:] = 76 - changed[7:]
     torch.testing.assert_close(model(tokens)[:7], model(changed)[:7])
+
+
+def test_untrained_it_gives_each_character_the_same_probability():
+    model, tokens = shakespeare_model.new(), torch.randint(77, (9,))
+    assert (model(tokens) == 0).all()
