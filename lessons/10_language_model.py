@@ -342,7 +342,9 @@ from course_lib.pretrained import shakespeare_model
 larger = shakespeare_model.load(LanguageModel, EncoderBlock)
 written["the n-gram model"] = write(counting)
 written["a larger model"] = write(larger)
-pictures.texts(written | shown, "Yours still invents words; the table and the larger model hardly do")
+pictures.texts(
+    written | shown, "Yours still invents words; the table and the larger model hardly do"
+)
 
 # %% [markdown]
 # ## Which one wins?
