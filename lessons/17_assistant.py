@@ -452,7 +452,28 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of 98 MB, with [four bits a weight](explorations/17_four_bits.ipynb). Rounded to so few steps, so small a change may be lost, so merge into 16-bit weights. Or merge nothing, and ship an **adapter**, as the field does: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
+# The model came as a file of 98 MB, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Can yours be as small? Merge, then round, twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
+
+# %% tags=["hide-input"]
+from course_lib.pretrained.quantised import as_q4_1, unrounded
+
+within = torch.Generator().manual_seed(SEED)
+ways = {
+    "merge, then round": lambda w, a, b: as_q4_1(merged(w, a, b, 16)),
+    "the same, off the grid": lambda w, a, b: as_q4_1(merged(unrounded(w, within), a, b, 16)),
+}
+
+# %% tags=["training"]
+layers = [layer for layer in model.modules() if isinstance(layer, LowRankLinear)]
+parts = [(x.linear.weight, x.a.detach(), x.b.detach().clone()) for x in layers]
+for name, way in ways.items():
+    for layer, (weight, a, b) in zip(layers, parts):
+        layer.b.detach().zero_()  # the change is in the weight now
+        layer.linear.weight = nn.Parameter(way(weight, a, b), requires_grad=False)
+    print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
+
+# %% [markdown]
+# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So merge into 16-bit weights, and round once. Or merge nothing, and ship an **adapter**, as the field does: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
 #
 # ## Break it
 #

@@ -6,7 +6,15 @@ from typing import Any
 
 from course_lib.instruments import results
 from research import evaluation
-from research.benchmarks import blocks, classes, efficient, generation, on_gpu, translation
+from research.benchmarks import (
+    blocks,
+    classes,
+    efficient,
+    generation,
+    on_gpu,
+    pages,
+    translation,
+)
 from research.experiments import attention, extrapolation, positions, unseen_distances
 
 TABLES: dict[str, Callable[[Any], str]] = {
@@ -20,6 +28,7 @@ TABLES: dict[str, Callable[[Any], str]] = {
     "attention_speed": efficient.table,
     "attention_on_gpu": on_gpu.table,
     "class_growth": classes.table,
+    "pages_cost": pages.table,
     "wrong_answers": evaluation.table,
 }
 

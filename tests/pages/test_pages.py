@@ -210,6 +210,13 @@ def test_no_notebook_of_a_class_is_lost_where_a_worker_is_killed():
     assert figures("class_growth")["lost worker"] == {"notebooks": 48, "missing": 0, "equal": True}
 
 
+def test_no_lesson_needs_more_memory_than_a_small_machine_has():
+    cost = figures("pages_cost")
+    assert cost.keys() == page_files().keys()
+    assert {x: y["peak"] for x, y in cost.items() if y["peak"] > 1600 and "_" not in x} == {}
+    assert cost["00"]["peak"] + cost["09"]["peak"] < 1800
+
+
 def section(number, heading):
     """Return a link to a section of a lesson or an exploration, as JupyterLab names it."""
     own = [x.notebook for x in pages() if lesson_of(x.number) == number and x.written]
