@@ -113,7 +113,14 @@ check("scaling/parameters", estimate_parameters)
 estimate_parameters = mine("scaling/parameters")
 
 # %% [markdown]
-# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". If all three were the same, it would be 6: twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3, the example in your function's docstring.
+# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". But twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3:
+
+# %% tags=["nbval-check-output"]
+d = 12_288
+for d_ff in (d, 4 * d):
+    print(f"d_ff = {d_ff // d} d: {estimate_parameters(1, d, d, d_ff) / d**2:.0f} d^2 a layer")
+gpt3 = estimate_parameters(96, d, d, 4 * d) + 50_257 * d  # the second term is the embedding
+print(f"GPT-3 by the formula: {gpt3 / 1e9:.1f} billion")
 
 # %% [markdown]
 # ## How many operations is a training?
