@@ -352,8 +352,8 @@ training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came,
 
 # %% tags=["hide-input"]
 one, *others = results.load("far_text")["figures"]["runs"]
-shown = {"last 32": "slowed, last 32 shown", "clamped": "clamped", "slowed": "slowed"}
-shown = {"as it was": "as it was"} | shown
+shown = {"as it was": "as it was", "clamped": "clamped"}
+shown |= {"last 32": "slowed, last 32 shown", "slowed": "slowed"}
 pictures.loss_by_position(
     "Slower hands read the answer, 128 characters back",
     {name: torch.tensor(one[way]) for name, way in shown.items()},

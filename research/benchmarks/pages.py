@@ -40,37 +40,29 @@ def cost(page: Path) -> dict[str, float]:
 
 
 def table(figures: dict) -> str:
-    """Return a table, a row a lesson, and in a last one the most that an exploration costs."""
-    beside = [x for number, x in figures.items() if is_exploration(number)]
-    rows = {number: x for number, x in figures.items() if not is_exploration(number)}
-    if beside:
-        rows["an exploration, at most"] = {key: max(x[key] for x in beside) for key in beside[0]}
-    return listed(rows)
-
-
-def listed(figures: dict) -> str:
     """Return a table, a row a page: seconds, and MiB."""
     lines = ["| page | seconds | of the processor | peak, MiB |", "|:-|-:|-:|-:|"]
     lines += [
-        f"| {name} | {x['seconds']:.0f} | {x['processor']:.0f} | {x['peak']:,.0f} |"
-        for name, x in figures.items()
+        f"| {number} | {x['seconds']:.0f} | {x['processor']:.0f} | {x['peak']:,.0f} |"
+        for number, x in figures.items()
     ]
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Print the table; of all pages, keep it in research/results/pages_cost.json."""
+    """Print the table; of all lessons, keep it in research/results/pages_cost.json."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all pages)")
+    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all lessons)")
     options = parser.parse_args()
-    start, figures = time.perf_counter(), {}
-    for page in tqdm(build.lesson_files(options.numbers)):
-        number, measure = number_of(page), partial(cost, page)
-        figures[number] = measure() if options.numbers else results.once(NAME, [], number, measure)
-    print(listed(figures))
-    if not options.numbers:
-        taken = time.perf_counter() - start
-        results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=taken)
+    start, pages = time.perf_counter(), build.lesson_files(options.numbers)
+    if options.numbers:
+        print(table({number_of(page): cost(page) for page in tqdm(pages)}))
+        return
+    lessons = {x: page for page in pages if not is_exploration(x := number_of(page))}
+    # a run that was stopped goes on
+    figures = {x: results.once(NAME, [], x, partial(cost, page)) for x, page in lessons.items()}
+    print(table(figures))
+    results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=time.perf_counter() - start)
 
 
 if __name__ == "__main__":
