@@ -199,8 +199,8 @@ def table(figures: dict) -> list[str]:
     lines = [f"{'':24}  whole   past" + "".join(f"{i:7}" for i in lengths)]
     for name, runs in figures["runs"].items():
         for run in runs:
-            past = run["past by length"]
-            numbers = [run["whole"], sum(past) / len(past), *(past[i - 1] for i in lengths)]
+            shown = run["past by length"]
+            numbers = [run["whole"], mean(shown), *(shown[i - 1] for i in lengths)]
             lines.append(f"{name:24}" + "".join(f"{x:7.2f}" for x in numbers))
     lines += [f"Bob repeats a character that is shown alone: {x:.1%}" for x in figures["repeats"]]
     lines += [f"Cleo on the past alone, rows scaled: {x:.2f}" for x in figures["scaled"]]

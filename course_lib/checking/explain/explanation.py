@@ -360,12 +360,12 @@ def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
 def _inputs(exercise: Exercise, trials: list[Trial]) -> str | None:
     """Say which arguments the calls have changed, and how that comes about."""
     calls = [call for trial in trials for call in trial.calls]
-    places = sorted({place for call in calls for place in call.changed()})
-    if not places:
+    changed = [(place, call.case.inputs[place]) for call in calls for place in call.changed()]
+    if not changed:
         return None
+    places = sorted({place for place, _ in changed})
     said = " and ".join(f"`{exercise.parameters[place].name}`" for place in places)
-    values = (call.case.inputs[place] for call in calls for place in call.changed())
-    if all(isinstance(value, torch.Tensor) for value in values):
+    if all(isinstance(value, torch.Tensor) for _, value in changed):
         return f"{said}: {IN_PLACE}. Make a new one."
     return f"{said}, which is the caller's own. Make a new one."
 

@@ -38,14 +38,8 @@ def cases(draw: Draw):
     yield "attention", ("attention", draw.number(3, 10**6))
     yield "windows that reach the last word exactly", ("window", 2 * draw.number(2, 50) + 1, 3)
     yield "windows that reach beyond it", ("window", (width - 1) * draw.number(2, 50) + 2, width)
-    yield (
-        "windows that reach one word beyond it",
-        (
-            "window",
-            (width - 1) * draw.number(2, 50),
-            width,
-        ),
-    )
+    n = (width - 1) * draw.number(2, 50)
+    yield "windows that reach one word beyond it", ("window", n, width)
     yield "windows of three", ("window", draw.number(4, 300), 3)
     yield "one word, read by an RNN", ("rnn", 1)
     yield "one word, and windows", ("window", 1, 3)
