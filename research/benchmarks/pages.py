@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from tqdm import tqdm
 
-from course_lib.files.course_map import is_exploration, number_of
+from course_lib.files.course_map import number_of
 from course_lib.instruments import results
 from lessons import build
 
@@ -50,17 +50,19 @@ def table(figures: dict) -> str:
 
 
 def main() -> None:
-    """Print the table; of all lessons, keep it in research/results/pages_cost.json."""
+    """Print the table; of all pages, keep it in research/results/pages_cost.json."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all lessons)")
+    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all pages)")
     options = parser.parse_args()
     start, pages = time.perf_counter(), build.lesson_files(options.numbers)
     if options.numbers:
         print(table({number_of(page): cost(page) for page in tqdm(pages)}))
         return
-    lessons = {x: page for page in pages if not is_exploration(x := number_of(page))}
-    # a run that was stopped goes on
-    figures = {x: results.once(NAME, [], x, partial(cost, page)) for x, page in lessons.items()}
+    figures = {  # a run that was stopped goes on
+        x: results.once(NAME, [], x, partial(cost, page))
+        for page in tqdm(pages)
+        for x in [number_of(page)]
+    }
     print(table(figures))
     results.save(NAME, figures, command=COMMAND, seeds=[0], seconds=time.perf_counter() - start)
 
