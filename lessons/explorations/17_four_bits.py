@@ -105,8 +105,8 @@ names = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 
 
 def adapted(frozen=None):
-    """Return a copy with LoRA in its last ten blocks; `frozen` makes a frozen layer smaller."""
-    copy = deepcopy(model)
+    """Return the model with LoRA in its last ten blocks; `frozen` makes a frozen layer smaller."""
+    copy = deepcopy(model, {id(x): x for x in model.parameters()})  # the weights are shared
     with training.seeded(0):
         for parameter in adapt(copy.blocks[-10:], names, lambda x: LowRankLinear(x, 8, 16)):
             nn.init.normal_(parameter, std=0.02)

@@ -68,8 +68,17 @@ def fully_masked(answer, draw: Draw):
 @exercise.requires("a masked key weighs nothing, however large its score")
 def masked_key(answer, draw: Draw):
     mask = torch.tensor([[True, False, True, True], [False, True, True, False]])
-    weights = answer(draw.normal(2, 4) + torch.where(mask, -1000.0, 1000.0), mask)
+    weights = answer(draw.normal(2, 4) + torch.where(mask, -1e30, 1e30), mask)
     return (weights[~mask] == 0).all() and torch.allclose(weights.sum(-1), torch.ones(2))
+
+
+@exercise.mistake
+def large_negative_score(scores, mask=None):
+    """A masked key has the score -1e9, a number that other scores may reach: below it, the masked
+    key is the largest of its row. Which number is below all others?"""
+    if mask is None:
+        return torch.softmax(scores, -1)
+    return torch.softmax(scores.masked_fill(~mask, -1e9), -1).masked_fill(~mask, 0.0)
 
 
 @exercise.mistake

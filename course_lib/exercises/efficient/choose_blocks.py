@@ -57,6 +57,10 @@ def cases(draw: Draw):
     yield "a batch of texts", (draw.normal(2, 8, 3), draw.normal(2, 8, 3), 2, 2)
     yield "two batch dimensions", (draw.normal(3, 2, 6, 4), draw.normal(3, 2, 6, 4), 2, 1)
     yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
+    yield (
+        "scores below minus a billion",
+        (1e5 + draw.normal(6, 3).abs(), -1e5 - draw.normal(6, 3).abs(), 2, 1),
+    )
 
 
 @exercise.requires("each row has its own block, no later one, and as many as asked", points=2)

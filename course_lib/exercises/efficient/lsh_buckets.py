@@ -21,7 +21,7 @@ exercise = Exercise(
     ),
     clauses={
         "Tokens that point alike": GIVEN,
-        "Of equally large entries the first counts": "a token of zeros",
+        "Of equally large entries the first counts": "the_largest_either_way",
         "Time O": GIVEN,
     },
 )
@@ -39,6 +39,7 @@ def cases(draw: Draw):
         "a token of zeros",
         (draw.normal(4, 3) * torch.tensor([[1], [0], [1], [1]]), draw.normal(3, 2)),
     )
+    yield "as far along one as against another", (torch.tensor([[-3.0, 3, 1]]), torch.eye(3))
     yield "one token", (draw.normal(1, 2), draw.normal(2, 3))
     yield "a batch of texts", (draw.normal(2, 7, 4), draw.normal(4, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6))
@@ -85,6 +86,16 @@ def without_sign(x, rotations):
     """A token and its opposite share a bucket: the absolute value has forgotten which of the two
     ends it was."""
     return (x @ rotations).abs().argmax(-1)
+
+
+@exercise.mistake
+def the_largest_either_way(x, rotations):
+    """The largest absolute value came first, and its sign decided the half. Where a token reaches
+    as far along one direction as against another, [x R, -x R] has the first of the two in front."""
+    along = x @ rotations
+    place = along.abs().argmax(-1)
+    against = along.gather(-1, place.unsqueeze(-1)).squeeze(-1) < 0
+    return place + along.shape[-1] * against
 
 
 @exercise.mistake
@@ -172,11 +183,3 @@ def over_the_first_axis(x, rotations):
 def with_a_mirror(x, rotations):
     directions = torch.cat([rotations, -rotations], dim=1)
     return torch.einsum("...nd,db->...nb", x, directions).max(dim=-1).indices
-
-
-@exercise.alternative
-def farthest_then_sign(x, rotations):
-    along = torch.matmul(x, rotations)
-    best = along.abs().argmax(dim=-1)
-    reach = along.gather(-1, best.unsqueeze(-1)).squeeze(-1)
-    return torch.where(reach < 0, best + rotations.shape[-1], best)
