@@ -164,7 +164,10 @@ def _isolation() -> Iterator[Finding]:
     if (level := best_level()) != "plain":
         yield "ok", f"`course grade` keeps students' code in {level}"
     else:
-        yield "warn", f"`course grade`, for instructors, has no sandbox here: {problems()}."
+        yield (
+            "warn",
+            f"`course grade`, for instructors, has no sandbox here: {problems()}. docs/GRADING.md grades in a container.",
+        )
     if is_root():
         yield "warn", f"`course grade`: {AS_ROOT}"
 

@@ -5,6 +5,7 @@ handed out name this one, so that none of these chooses a Python without the cou
 it explains the page's own names wherever it is started.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,9 @@ def register() -> None:
     """Make this Python the kernel of the course, for this user. Raises OSError."""
     from ipykernel.kernelspec import install
 
-    first = {"PYTHONSTARTUP": str(STARTUP)}
+    # as `course learn` has it: threads that wait for each other leave the processor to others
+    waiting = os.environ.get("OMP_WAIT_POLICY", "passive")
+    first = {"OMP_WAIT_POLICY": waiting, "PYTHONSTARTUP": str(STARTUP)}
     install(user=True, kernel_name=NAME, display_name=SHOWN, env=first)
 
 

@@ -308,6 +308,7 @@ def test_a_notebook_names_the_courses_kernel_whose_first_cell_says_what_another_
     handed = ipynb.read(workspace.folder / "02_alone.ipynb")
     kernel = KernelSpecManager().get_kernel_spec(handed["metadata"]["kernelspec"]["name"])
     assert (kernel.display_name, kernel.argv[0]) == ("Transformer course", sys.executable)
+    assert Path(kernel.env["PYTHONSTARTUP"]).is_file()
     [cell] = [x for x in handed["cells"] if x["id"] == INSTALLATION]
     # -I: without the course, in no environment of its own
     asked = [sys.executable, "-I", "-S", "-c", ipynb.text(cell)]

@@ -292,8 +292,10 @@ def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
             exercise = catalogue.load(exercise_id)
             assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
             assert f" {exercise.minutes} minutes · {'●' * exercise.difficulty}" in before.source
-            for number in re.findall(r"\b\d\d\b", before.source.partition(" · used in ")[2]):
-                assert f'mine("{exercise_id}")' in files[number].read_text("utf8")
+            asked = f'mine("{exercise_id}")'
+            users = {x for x in files if not is_exploration(x) and asked in files[x].read_text()}
+            said = re.findall(r"\b\d\d\b", before.source.partition(" · used in ")[2])
+            assert {*said} == users - {number_of(lesson)}
             [link] = re.findall(r" · \[solution\]\((\S+)\)$", before.source)
             solution = (notebook_path(lesson).parent / link).resolve()
             assert str(solution) == sys.modules[exercise.reference.__module__].__file__

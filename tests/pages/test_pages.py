@@ -27,7 +27,6 @@ from course_lib.files.course_map import (
     EXERCISES,
     SOLUTIONS,
     hours,
-    is_exploration,
     lesson_of,
     lessons,
     page_files,
@@ -211,10 +210,11 @@ def test_no_notebook_of_a_class_is_lost_where_a_worker_is_killed():
     assert figures("class_growth")["lost worker"] == {"notebooks": 48, "missing": 0, "equal": True}
 
 
-def test_no_lesson_needs_more_memory_than_a_small_machine_has():
+def test_no_page_needs_more_memory_than_a_small_machine_has():
     cost = figures("pages_cost")
-    assert [*cost] == [x for x in page_files() if not is_exploration(x)]
-    assert {number for number, x in cost.items() if x["peak"] > 1600} == {"17"}
+    assert [*cost] == [*page_files()]
+    # these two leave gaps that glibc 2.36 does not fill: by jemalloc 17 takes 1,371
+    assert {number for number, x in cost.items() if x["peak"] > 1600} == {"17", "17_four_bits"}
     assert cost["17"]["peak"] < 1800
     assert cost["00"]["peak"] + cost["09"]["peak"] < 1800
 

@@ -29,7 +29,9 @@ def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> s
             lines.append(f"Our solution uses {', '.join(f'`{x}`' for x in tools)}.")
         lines.append(
             f'This was the last one. `solution("{exercise_id}")` in a notebook, or '
-            f"`course solution {exercise_id}` in a terminal, prints our solution."
+            f"`course solution {exercise_id}` in a terminal, prints our solution, and `course "
+            f"solution {outline(exercise_id).lesson} --notebook FILE` writes the page with all of "
+            "them."
         )
     elif workspace:
         lines[0] += " Ask again for the next one."

@@ -60,6 +60,7 @@ def cases(draw: Draw):
     yield "indented lines", page(draw, "   " + line(draw), line(draw), "\t" + line(draw, 2))
     yield "empty lines", page(draw, "", line(draw), "", "   ")
     yield "JavaScript", page(draw, f"Please enable JavaScript {line(draw)}", good=4)
+    yield "javascript in capitals", page(draw, f"ENABLE JAVASCRIPT {line(draw)}", good=4)
     yield "javascript without a capital", page(draw, f"{words(draw, 3)} javascript: {line(draw)}")
     yield "too little is left", page(draw, line(draw, 3), line(draw, end=""), good=2)
     yield "lorem ipsum", page(draw, f"Lorem Ipsum {line(draw)}", good=5)

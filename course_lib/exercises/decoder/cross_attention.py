@@ -89,6 +89,14 @@ def masked_word(answer, draw: Draw):
     )
 
 
+@exercise.mistake
+def residual_added(z, h, w_q, w_k, w_v, mask=None):
+    """z was added to what was found. That is the block's residual connection: is it in this
+    formula?"""
+    found = cross_attention(z, h, w_q, w_k, w_v, mask)
+    return z + found if found.shape == z.shape else found
+
+
 @exercise.mistake(raises=RuntimeError)
 def keys_from_z(z, h, w_q, w_k, w_v, mask=None):
     """The keys were made of z: each target word looked at target words. Whom does the decoder want

@@ -116,6 +116,13 @@ def neighbours_paired(x, positions, base=10000.0):
 
 
 @exercise.mistake
+def whole_positions(x, positions, base=10000.0):
+    """The positions became whole numbers. Interpolation puts tokens between two places: how far is
+    0.5 turned?"""
+    return turned(x, angles(x, positions.long(), base))
+
+
+@exercise.mistake
 def laid_side_by_side(x, positions, base=10000.0):
     """The pairs were taken from the two halves and laid down side by side. Which column of the
     result does the formula give to the second partner?"""

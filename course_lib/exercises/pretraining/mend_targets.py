@@ -35,6 +35,7 @@ def cases(draw: Draw):
     yield "special tokens alone", (torch.tensor([0, 1, 0]), MASK, SPECIAL)
     yield "special tokens at both ends", (torch.tensor([0, 5, 6, 7, 1]), MASK, SPECIAL)
     yield "the mask is in the text already", (torch.tensor([5, MASK, 6]), MASK, (MASK,))
+    yield "a token that is the mask, and not special", (torch.tensor([5, MASK, 6]), MASK, SPECIAL)
     yield "one token again and again", (torch.full((4,), 3), MASK, SPECIAL)
     yield "another mask", (draw.integers(0, 8, 4), 12, SPECIAL)
     yield "a batch of texts", (draw.integers(0, 8, 3, 5), MASK, SPECIAL)

@@ -37,6 +37,7 @@ def cases(draw: Draw):
     yield "two words", (draw.normal(2, 3),)
     yield "two words, causal", (draw.normal(2, 3), True)
     yield "five words, causal", (draw.normal(5, 4), True)
+    yield "a word of zeros, causal", (torch.tensor([[1.0, 2], [0, 0], [2, 1]]), True)
     yield "a batch", (draw.normal(2, 4, 3),)
     yield "a batch, causal", (draw.normal(2, 5, 3), True)
     yield "two batch dimensions, causal", (draw.normal(3, 2, 4, 5), True)

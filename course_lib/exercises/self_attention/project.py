@@ -14,8 +14,8 @@ exercise = Exercise(
     hints=(
         "A word has d_model numbers, and so has each column of a matrix. Which of the two stands "
         "to the left in the product?",
-        "A function may return several tensors at once. How does Python write three values "
-        "between return and the end of the line?",
+        "Three matrices meet the same x. Which product may have another number of columns than the "
+        "other two, and in which order does the statement name them?",
     ),
 )
 

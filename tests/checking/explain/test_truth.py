@@ -146,6 +146,11 @@ class Weightless(nn.Module):
         return x
 
 
+def seeds_everybody(x):
+    torch.manual_seed(0)
+    return 2 * x
+
+
 UNTRUE = [
     ("windows/layers_needed", floor_plus_one, "verywhere"),
     ("windows/layers_needed", rounded, "verywhere"),
@@ -159,6 +164,7 @@ UNTRUE = [
     ("start/hello", with_a_comma, "torch.stack"),
     ("start/hello", with_the_input, "torch.stack"),
     ("start/hello", half_done, "Your own code refuses"),
+    ("start/hello", seeds_everybody, "non-contiguous"),
     ("start/hello", another_at_each_call, "drawn at random"),
     ("delta_rule/attention", state_detached, "d_v"),
     ("efficient/choose_blocks", by_the_largest_score, "at ["),
@@ -202,11 +208,18 @@ def with_the_stand_in(x):
     return NotImplementedError
 
 
+def minus_ten_thousand(scores, mask=None):
+    lowered = scores if mask is None else scores - 1e4 * ~mask
+    weights = (lowered - lowered.amax(-1, keepdim=True)).exp()
+    return weights / weights.sum(-1, keepdim=True)
+
+
 SAID = [
     ("start/hello", with_the_stand_in, "which stands in for your own code"),
     ("attention/dot_scores", dot_scores, "`q` and `k` are never used: `K` and `Q` in their place"),
     ("attention/weighted_sum", values_first, "This is v @ weights."),
     ("attention/softmax", a_mask_of_numbers, "has to be boolean"),
+    ("attention/softmax", minus_ten_thousand, "with 10,000 subtracted"),
     ("scaling/training_flops", with_recomputation, "Everywhere 1.333 times as large"),
     ("self_attention/layer", SelfAttention, "`class SelfAttention(nn.Module):`"),
     ("feed_forward/swiglu", SwiGLU, "there are gate.weight, up.weight, down.weight."),
