@@ -164,10 +164,8 @@ def _isolation() -> Iterator[Finding]:
     if (level := best_level()) != "plain":
         yield "ok", f"`course grade` keeps students' code in {level}"
     else:
-        yield (
-            "warn",
-            f"`course grade`, for instructors, has no sandbox here: {problems()}. docs/GRADING.md grades in a container.",
-        )
+        lacking = f"`course grade`, for instructors, has no sandbox here: {problems()}."
+        yield "warn", f"{lacking} docs/GRADING.md grades in a container."
     if is_root():
         yield "warn", f"`course grade`: {AS_ROOT}"
 
