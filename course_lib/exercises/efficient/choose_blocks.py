@@ -59,7 +59,7 @@ def cases(draw: Draw):
     yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
     yield (
         "scores below minus a billion",
-        (1e5 + draw.normal(6, 3).abs(), -1e5 - draw.normal(6, 3).abs(), 2, 1),
+        (1e5 + draw.normal(6, 3).abs(), -1e5 * (1 + draw.normal(6, 3).abs()), 2, 1),
     )
 
 
