@@ -124,7 +124,6 @@ ARMS = {
     "four steps a draw": Arm(repeats=4),
     "four steps a draw, no clip": Arm(repeats=4, clip=inf),
 }
-SEVERAL = ("GRPO", "rewarded alone")  # measured on each seed, the others on the first
 
 
 class Step(NamedTuple):
@@ -203,18 +202,14 @@ def measured(
     return sorted(found, key=lambda x: KINDS.index(x["kind"]))
 
 
-def tuned(arm: Arm, seed: int, threads: int = 1) -> dict[str, Any]:
+def tuned(arm: Arm, seed: int) -> dict[str, Any]:
     """Train an arm, and measure."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
     model, seen = with_lora(copy.deepcopy(base()), seed), []
     start = time.process_time()
     drawn, own_loss = steps(model, arm, seed, seen), partial(loss, clip=arm.clip)
     training.train(model, drawn, own_loss, steps=STEPS, learning_rate=RATE, seed=seed)
     seconds = round(time.process_time() - start, 1)
-    found = {"cpu_seconds": seconds, "seen": seen[:STEPS], "after": measured(model)}
-    torch.set_num_threads(before)
-    return found
+    return {"cpu_seconds": seconds, "seen": seen[:STEPS], "after": measured(model)}
 
 
 # --- without sampling
@@ -300,13 +295,14 @@ def measure() -> dict[str, Any]:
     before = once("before", lambda: measured(base()))
     asked = once("asked", lambda: measured(base(), [*map(asking, TESTING)]))
     shown = once("shown", lambda: measured(base(), before=EXAMPLES))
-    arms: dict[str, list[dict[str, Any]]] = {name: [] for name in [*ARMS, "DPO"]}
-    for seed in SEEDS:
-        for name, arm in ARMS.items():
-            if seed == SEEDS[0] or name in SEVERAL:
-                arms[name].append(once(f"{name} {seed}", partial(tuned, arm, seed)))
-        arms["DPO"].append(once(f"DPO {seed}", partial(preferred, DPO_RATE, seed)))
-    two = once("GRPO 0, two threads", partial(tuned, ARMS["GRPO"], SEEDS[0], 2))
+    runs = {name: partial(tuned, arm) for name, arm in ARMS.items()}
+    runs["DPO"] = partial(preferred, DPO_RATE)
+    arms = {
+        name: [once(f"{name} {seed}", partial(run, seed)) for seed in SEEDS]
+        for name, run in runs.items()
+    }
+    torch.set_num_threads(2)
+    two = {name: once(f"{name} 0, two threads", partial(run, 0)) for name, run in runs.items()}
     return {
         "settings": SETTINGS,
         "before": before,
@@ -323,7 +319,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
     yield f"{'':28}{'learned kinds':>22}{'other kinds':>22}{'tokens':>10}{'seconds':>10}"
     untrained = ("before", "asked for one word", "four examples")
     runs = {x: [{"after": figures[x]}] for x in untrained} | figures["arms"]
-    runs |= {"GRPO, two threads": [figures["two threads"]]}
+    runs |= {f"{name}, two threads": [run] for name, run in figures["two threads"].items()}
     for name, each in runs.items():
         for run in each:
             found = run["after"]

@@ -16,7 +16,7 @@ from course_lib.instruments import answered, results
 from research.experiments.reward import SETTINGS, Answers, Arm, right, tuned
 
 LESSON = "18"
-SEEDS = (0,)
+SEEDS = (0, 1, 2)
 ADDED = 5.0  # to each reward
 HALF = 0.5  # what the right word is worth without an end
 once = partial(results.once, "reward_controls", SETTINGS)
