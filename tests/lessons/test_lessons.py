@@ -3,6 +3,7 @@
 import ast
 import re
 import statistics
+import subprocess
 import sys
 from itertools import pairwise
 
@@ -101,6 +102,10 @@ def test_the_first_cell_does_nothing_where_the_course_is(capsys):
     assert first.metadata["jupyter"]["source_hidden"]
     exec(first.source, {})
     assert capsys.readouterr() == ("", "")
+    # -I: without the course, which nobody has published yet
+    alone = [sys.executable, "-I", "-S", "-c", lessons_build.UNPUBLISHED]
+    *_, said = subprocess.run(alone, capture_output=True, text=True).stderr.splitlines()
+    assert "has no course_lib, and the course has no address yet" in said
 
 
 def test_two_builds_are_byte_identical(lesson):
