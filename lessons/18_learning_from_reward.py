@@ -177,7 +177,7 @@ check("reward/policy_loss", policy_loss)
 policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
-# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
+# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. (In stored runs of as many steps, three seeds each, one step a draw ends with 84, 88 and 80 % rewarded, four with 77, 60 and 68, and four without the clip with 81, 40 and 55.)
 #
 # One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
@@ -261,10 +261,10 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward, below, may have any zero. Add 5 to each of ours, and it pushes up bad answers, too, ending below its start (last rows, one run each). GRPO's advantages stay the same.
+# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward, below, may have any zero. Add 5 to each of ours, and it pushes up whatever was drawn: its three runs end at 7, 29 and 75 %. GRPO's advantages stay the same.
 
 # %% [markdown]
-# Now your bet. Before training, 22 % of these answers ended within ten tokens. In one run `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
+# Now your bet. Before training, 22 % of these answers ended within ten tokens. In three runs `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
 
 # %%
 guess = None  # percent
@@ -277,12 +277,13 @@ control = results.load("reward_controls")["figures"]
 runs |= {name: [run["after"] for run in found] for name, found in control["arms"].items()}
 listed |= dict(zip(control["arms"], control["arms"]))
 print("\n".join(answered.table({name: runs[key] for name, key in listed.items()})))
-reveal(guess, round(100 * answered.parts(runs["end left out"][0])["ended"]))
+ended = [answered.parts(run)["ended"] for run in runs["end left out"]]
+reveal(guess, round(100 * sum(ended) / len(ended)))
 
 # %% [markdown]
 # Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end can gain.
 #
-# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: *paid for few tokens*, whatever they say, has most of it. The rest is choice: what one answer of eight named, most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
+# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: paid for few tokens, whatever they say, two runs of three have most of it (73 and 83 % rewarded), and the third says nothing any more. The rest is choice: what one answer of eight named, most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -374,7 +375,7 @@ hacked = rollouts.rewarded(model, some, reward, SEED)
 print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 
 # %% [markdown]
-# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. *Paid for few tokens*, in the table above, is this at half the learning rate: sixteen steps did not get there, and looked like a success. Trained on for long, a learned reward rises, too, while the true one falls: **over-optimization** (Gao et al. 2023).
+# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. *Paid for few tokens*, in the table above, is this at half the learning rate: after sixteen steps one run of three was there, and two looked like a success. Trained on for long, a learned reward rises, too, while the true one falls: **over-optimization** (Gao et al. 2023).
 
 # %% [markdown]
 # ## Without drawing

@@ -11,6 +11,7 @@ from course_lib.instruments.answered import share
 from course_lib.reward import group_advantage
 
 FIGURES = results.load("reward")["figures"]
+CONTROLS = results.load("reward_controls")["figures"]["arms"]
 RUNS = [run["after"] for name in ("GRPO", "rewarded alone") for run in FIGURES["arms"][name]]
 
 
@@ -31,9 +32,10 @@ def test_with_each_seed_the_reward_of_the_last_steps_is_far_above_that_of_the_fi
         assert mean(rewards[-4:]) > mean(rewards[:2]) + 0.25
 
 
-def test_a_reward_for_short_answers_alone_brings_most_of_the_gain():
-    [run] = FIGURES["arms"]["short"]
-    assert share(run["after"], LEARNED_KINDS) == pytest.approx(0.73, abs=0.005)
+def test_a_reward_for_short_answers_alone_brings_most_of_the_gain_or_silence():
+    found = [share(run["after"], LEARNED_KINDS) for run in FIGURES["arms"]["short"]]
+    assert found == [pytest.approx(0.73, abs=0.005), pytest.approx(0.83, abs=0.005), 0]
+    assert {x for each in FIGURES["arms"]["short"][2]["after"] for x in each["texts"]} == {""}
 
 
 def test_before_training_no_answer_has_fewer_than_eight_tokens():
@@ -54,9 +56,9 @@ def test_four_examples_are_ahead_where_nobody_trained_and_training_where_it_was(
 
 
 def test_answers_end_after_a_training_that_never_rewarded_an_end():
-    [run] = FIGURES["arms"]["end left out"]
     assert answered.parts(FIGURES["before"])["ended"] < 0.25
-    assert answered.parts(run["after"])["ended"] > 0.95
+    for run in FIGURES["arms"]["end left out"]:
+        assert answered.parts(run["after"])["ended"] > 0.95
 
 
 def test_of_eight_answers_one_nearly_always_names_the_word_before_training_and_after():
@@ -64,23 +66,29 @@ def test_of_eight_answers_one_nearly_always_names_the_word_before_training_and_a
     assert all(answered.parts(run)["1 of 8 named"] == 1 for run in RUNS)
 
 
-def test_the_clip_makes_no_difference_in_four_steps_on_a_draw():
-    arms = FIGURES["arms"]
-    clipped, free = (
-        share(arms[f"four steps a draw{x}"][0]["after"], LEARNED_KINDS) for x in ("", ", no clip")
-    )
-    assert clipped == pytest.approx(free, abs=0.05)
+def test_four_steps_on_a_draw_learn_less_than_one_and_least_without_the_clip():
+    found = {
+        name: [round(100 * share(run["after"], LEARNED_KINDS)) for run in FIGURES["arms"][name]]
+        for name in ("GRPO", "four steps a draw", "four steps a draw, no clip")
+    }
+    assert [*found.values()] == [[84, 88, 80], [77, 60, 68], [81, 40, 55]]
+
+
+def test_with_two_threads_each_arm_ends_where_it_does_with_one():
+    for name, run in FIGURES["two threads"].items():
+        alone = share(FIGURES["arms"][name][0]["after"], LEARNED_KINDS)
+        assert share(run["after"], LEARNED_KINDS) == pytest.approx(alone, abs=0.2)
 
 
 def test_with_half_a_reward_for_the_right_word_without_an_end_no_baseline_is_needed_either():
-    [run] = results.load("reward_controls")["figures"]["arms"]["rewarded alone, half paid"]
-    assert share(run["after"], LEARNED_KINDS) > 0.8
-    assert answered.parts(run["after"])["ended"] > 0.95
+    for run in CONTROLS["rewarded alone, half paid"]:
+        assert share(run["after"], LEARNED_KINDS) > 0.8
+        assert answered.parts(run["after"])["ended"] > 0.9
 
 
-def test_with_a_constant_in_the_rewards_and_no_baseline_less_is_right_than_before_training():
-    [run] = results.load("reward_controls")["figures"]["arms"]["rewarded alone, 5 added"]
-    assert share(run["after"], LEARNED_KINDS) < 0.5 * share(FIGURES["before"], LEARNED_KINDS)
+def test_with_a_constant_in_the_rewards_and_no_baseline_chance_decides_what_is_learned():
+    found = [share(run["after"], LEARNED_KINDS) for run in CONTROLS["rewarded alone, 5 added"]]
+    assert [round(100 * x) for x in found] == [7, 29, 75]
     rewards = torch.tensor([0.0, 0, 1, 0])
     torch.testing.assert_close(
         group_advantage(rewards + 5), group_advantage(rewards), atol=1e-4, rtol=0
