@@ -250,6 +250,27 @@ def test_the_model_writes_from_the_keyboard_within_six_megabytes(browser, addres
     tab.close()
 
 
+# whether a point at the middle of a part shows it: it is clipped nowhere, and behind nothing
+SEEN = """part => {
+  part.scrollIntoView({ block: "center" });
+  const { left, top, width, height } = part.getBoundingClientRect();
+  return document.elementFromPoint(left + width / 2, top + height / 2) === part;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_slides_are_seen_and_lead_back_to_their_lesson(browser, address, width):
+    tab = browser.new_page(viewport={"width": width, "height": 720})
+    for lesson in course_map.lessons():
+        deck = address(SITE / "slides" / f"{lesson.file.stem}.html")
+        for place, part in (("#/0", "h1"), ("#/1", "img")):
+            tab.goto(deck + place)
+            tab.locator(".reveal.ready").wait_for()
+            assert tab.locator(part).first.evaluate(SEEN), lesson.number
+        assert tab.locator("a.lesson").evaluate(SEEN)
+    tab.close()
+
+
 def test_a_search_shows_the_words_in_their_place(browser, address):
     tab, weights = browser.new_page(), []
     tab.on("response", lambda answer: weights.append(len(answer.body())))
