@@ -129,6 +129,19 @@ def test_the_loss_of_the_passage_is_the_library_s(run):
     close(torch.tensor(run("async () => await writer.loss(writer.passage)")), expected)
 
 
+def test_a_loss_is_finite_where_the_logits_are_large(run):
+    _, tokens, _ = split()
+    read = tokens[live.PASSAGE]
+    without = shakespeare_model.load()
+    without.last_norm.norm_layer = lambda x, gain, bias: x * gain
+    with torch.no_grad():
+        expected = nn.functional.cross_entropy(without(read[:-1]), read[1:])
+    run("() => writer.without(['norm last'])")
+    came = run("async () => await writer.loss(writer.passage)")
+    torch.testing.assert_close(came, expected.item(), rtol=1e-4, atol=0)
+    assert expected > 10
+
+
 def test_the_counts_are_the_library_s(run):
     tokens, _, vocab = split()
     counted = NGrams(tokens, len(vocab), live.ORDER)
@@ -136,6 +149,10 @@ def test_the_counts_are_the_library_s(run):
         came = torch.tensor(run("text => [...counts.after(text)]", text))
         given = torch.tensor([vocab.index(x) for x in text])
         close(came, counted.probabilities(given)[-1])
+    _, held, _ = split()
+    read = held[live.PASSAGE]
+    p = counted.probabilities(read[:-1])[range(len(read) - 1), read[1:]]
+    close(torch.tensor(run("() => counts.loss(writer.passage)")), -p.log().mean())
 
 
 def test_scores_become_the_library_s_weights(run):
