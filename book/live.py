@@ -49,7 +49,7 @@ LESSONS = {
 }
 SECTION = re.compile(r"^## ", re.MULTILINE)
 PLACE = """<div class="live" data-live="{}"><noscript>
-<p>This part moves in a browser with JavaScript, on a page that is served:
+<p>This part needs JavaScript, and a page that is served:
 <code>python -m http.server -d build/book</code>.</p></noscript></div>"""
 
 

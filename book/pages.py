@@ -91,7 +91,8 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
         live.put_into(notebook, path.stem)
         there = published.links(path.relative_to(NOTEBOOKS).as_posix()).items()
         places = " · ".join(f"[{place}]({address})" for place, address in there)
-        notebook.cells.insert(1, new_markdown_cell(READING + (f" Or open it in {places}." * bool(places))))
+        reading = f"{READING} Or open this page in {places}." if places else READING
+        notebook.cells.insert(1, new_markdown_cell(reading))
         if beside := explorations(path):
             notebook.cells.append(new_markdown_cell(TREE.format("\n".join(beside))))
         written = folder / "lessons" / path.relative_to(NOTEBOOKS)
@@ -155,7 +156,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
         cells.append(cell)
         if cell.cell_type != "code":
             source = FOLDED.sub(r"\1</summary>\n\n\2.\n", cell.source)
-            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", source))
+            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[](/\1)", source))
             continue
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])
@@ -229,7 +230,8 @@ def _linked(text: str) -> str:
 def _link(found: re.Match) -> str:
     words, path, anchor = found[1], FOLDERS.sub("", found[2]), found[3] or ""
     if path in REPOSITORY:
-        return f"[{words}]({path}{_heading(path, anchor)})"
+        shown = "" if words == path else words  # no words: the page's own title
+        return f"[{shown}]({path}{_heading(path, anchor)})"
     if path.startswith("notebooks/"):
         return f"[{words}]({path.replace('notebooks', 'lessons', 1)}{anchor})"
     return f"[{words}]({path}{anchor})" if path.startswith("results/") else words

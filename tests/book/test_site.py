@@ -297,6 +297,26 @@ def test_slides_are_seen_and_lead_back_to_their_lesson(browser, address, width):
     tab.close()
 
 
+SMALL = """() => [...document.querySelectorAll(".live :is(input, button, select)")].filter(part => {
+  const { width, height } = part.getBoundingClientRect();
+  return Math.min(width, height) < 24;
+}).map(part => part.outerHTML)"""
+
+
+def test_parts_are_large_enough_to_be_touched_and_sliders_say_what_is_shown(browser, address):
+    tab = browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 400, "height": 800})
+    tab.goto(address(SITE / "index.html"))
+    started(tab)
+    tab.get_by_role("button", name="Load the model").tap()
+    tab.locator(".loss").wait_for()
+    assert tab.evaluate(SMALL) == []
+    warm = tab.locator(".slider", has_text="Temperature τ")
+    warm.locator("input").fill("-1")
+    told = warm.locator("input").get_attribute("aria-valuetext")
+    assert told == warm.locator("output").inner_text() == "0.10"
+    tab.close()
+
+
 def test_a_search_shows_the_words_in_their_place(browser, address):
     tab, weights = browser.new_page(), []
     tab.on("response", lambda answer: weights.append(len(answer.body())))
@@ -332,6 +352,7 @@ def test_without_scripts_everything_is_there(browser, address):
     tab.goto(address(SITE / "lessons" / "02_attention.html"))
     assert all(x.is_visible() for x in tab.locator("form.why + .cell").all())
     assert tab.locator(".cell_output pre", has_text="Measured: ").first.is_visible()
+    assert "needs JavaScript" in tab.locator(".live").first.inner_text()
     assert not any(x.is_visible() for x in tab.locator("form.guess, form.why").all())
     tab.close()
 
