@@ -68,7 +68,8 @@ REPOSITORY = {
 RESULTS = ROOT / "research" / "results"
 # folders of the repository whose pages are side by side in the book
 FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
-NAMED = re.compile(rf"(?<![\w/(\[`])(?:docs/)?({'|'.join(map(re.escape, REPOSITORY))})(?![\w\]])")
+PAGE = "|".join(map(re.escape, REPOSITORY))
+NAMED = re.compile(rf"(?<![\w/\[`])(?<!\]\()(?:docs/)?({PAGE})(?![\w\]])")
 # what is in the line that folds a text is HTML, where Markdown makes no link
 FOLDED = re.compile(r"(<summary>[^<]*?) \((D\d\d in \S+)\)</summary>\n")
 OUTWARD = re.compile(r"\]\(((?:\.\./)+)(?:docs|research)/")
