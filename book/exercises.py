@@ -36,10 +36,10 @@ A wrong answer, and what <code>check</code> says</summary>"""
 WHY = """<form class="why" data-key="{id}" hidden><fieldset><legend>What is wrong with it?</legend>
 {choices}
 <button type="button">Show what <code>check</code> says</button></fieldset></form>"""
-CHOICE = """<label><input type="radio" name="why" data-{kind}> <span>{sentence}</span></label>"""
+CHOICE = """<button type="button" class="choice" data-{kind}>{sentence}</button>"""
 OTHERS = 3  # mistakes of the same exercise to choose from, beside the one that is shown
 SHORT = 16  # lines of a wrong answer
-# what the first page and README show: a softmax as many codes have it
+# what the first page and README show: a softmax as much code has it
 EXAMPLE = """def softmax(scores, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -1e9)

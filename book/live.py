@@ -48,9 +48,9 @@ LESSONS = {
     },
 }
 SECTION = re.compile(r"^## ", re.MULTILINE)
-PLACE = """<div class="live" data-live="{}">
-<p>This part moves in a browser with JavaScript, on a page that is served:
-<code>python -m http.server -d build/book</code>.</p></div>"""
+PLACE = """<div class="live" data-live="{}"><noscript>
+<p>This part needs JavaScript, and a page that is served:
+<code>python -m http.server -d build/book</code>.</p></noscript></div>"""
 
 
 def place(name: str) -> str:

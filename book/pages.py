@@ -8,6 +8,7 @@ import ast
 import json
 import re
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -36,12 +37,14 @@ EXAMPLES = "02_attention.ipynb"  # the lesson of the first page's wrong answer
 GUESS = "guess = None"
 # what a learner's own notebook needs, and a reader does not
 SCAFFOLD = re.compile(r'(?:(?:\w+ = mine\("[^"]*"\)|needs\([^)]*\))\s*)+')
+READING = "This copy is for reading. To write answers, [install the course](/install.md)."
 ASKED = """<form class="guess" data-key="{}" hidden>
 <label>Your guess: <input maxlength="200"></label>
 <button>Compare</button> <button type="button">Show it without a guess</button></form>"""
 MAP = "drawings.transformer("  # most lessons begin with the same outline, their part in colour
 LIGHT = 22_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
+NEEDED = re.compile(r"^(You need Python .*)$", re.MULTILINE)  # what README says of installing
 MASKED = re.compile(r"^- (\*\*A row whose keys are all masked\*\*.*)$", re.MULTILINE)
 CLAIM = "application/vnd.course.claim+json"
 PICTURE = "image/svg+xml"
@@ -65,12 +68,13 @@ REPOSITORY = {
 RESULTS = ROOT / "research" / "results"
 # folders of the repository whose pages are side by side in the book
 FOLDERS = re.compile(r"^(?:\.\./)*(?:(?:docs|\.github|research)/)?")
-NAMED = re.compile(rf"(?<![\w/(\[`])(?:docs/)?({'|'.join(map(re.escape, REPOSITORY))})(?![\w\]])")
+PAGE = "|".join(map(re.escape, REPOSITORY))
+NAMED = re.compile(rf"(?<![\w/\[`])(?<!\]\()(?:docs/)?({PAGE})(?![\w\]])")
 # what is in the line that folds a text is HTML, where Markdown makes no link
 FOLDED = re.compile(r"(<summary>[^<]*?) \((D\d\d in \S+)\)</summary>\n")
 OUTWARD = re.compile(r"\]\(((?:\.\./)+)(?:docs|research)/")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-UNKNOWN = re.compile(r"^```(?:mermaid|csv)$", re.MULTILINE)
+UNKNOWN = re.compile(r"^```csv$", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -86,9 +90,10 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
             continue
         for_readers(notebook)
         live.put_into(notebook, path.stem)
-        if there := published.links(path.relative_to(NOTEBOOKS).as_posix()):
-            places = " · ".join(f"[{place}]({address})" for place, address in there.items())
-            notebook.cells.insert(1, new_markdown_cell(f"Open this page in {places}"))
+        there = published.links(path.relative_to(NOTEBOOKS).as_posix()).items()
+        places = " · ".join(f"[{place}]({address})" for place, address in there)
+        reading = f"{READING} Or open this page in {places}." if places else READING
+        notebook.cells.insert(1, new_markdown_cell(reading))
         if beside := explorations(path):
             notebook.cells.append(new_markdown_cell(TREE.format("\n".join(beside))))
         written = folder / "lessons" / path.relative_to(NOTEBOOKS)
@@ -121,6 +126,9 @@ def write(folder: Path, only: Collection[str] = ()) -> None:
     first |= {"alts": alts, "live": live.place, "published": links, "repository": published.HOST}
     first["authors"] = published.PROJECT["authors"][0]["name"]
     _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
+    [needed] = NEEDED.findall((ROOT / "README.md").read_text("utf8"))
+    told = {"needed": needed, "megabytes": _archive(folder), "repository": published.HOST}
+    _page(folder / "install.md", "install", **told)
     _page(folder / "404.md", "404")
     exercises_of = Counter(x.lesson for x in course_map.exercises())
     plans = {"courses": syllabus.COURSES, "weeks": syllabus.weeks}
@@ -149,7 +157,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
         cells.append(cell)
         if cell.cell_type != "code":
             source = FOLDED.sub(r"\1</summary>\n\n\2.\n", cell.source)
-            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[\1](/\1)", source))
+            cell.source = OUTWARD.sub(r"](\1", NAMED.sub(r"[](/\1)", source))
             continue
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])
@@ -179,6 +187,16 @@ def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
                 yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
 
 
+def _archive(folder: Path) -> int:
+    """Put what is committed into a zip file; return its megabytes, 0 where this is no clone."""
+    if not (ROOT / ".git").exists():
+        return 0
+    file = folder / "transformer-course.zip"
+    command = ["git", "archive", "--prefix=transformer-course/", f"--output={file}", "HEAD"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return round(file.stat().st_size / 1e6)
+
+
 def _light(cells: list[NotebookNode]) -> tuple[str, str]:
     """Return the first picture of a lesson that shows its own subject, and is light; its text."""
     own = [x for x in cells if MAP not in x.source]
@@ -205,7 +223,7 @@ def _linked(text: str) -> str:
     """Let the links of a page of the repository lead to pages of the book, or nowhere."""
     for exercise in course_map.exercises():
         text = text.replace(f"`{exercise.id}`", f"[`{exercise.id}`](#{exercise.id})")
-    # what Sphinx cannot draw or colour is told as it is
+    # what Sphinx cannot colour is told as it is
     text = UNKNOWN.sub("```text", text)
     return LINK.sub(_link, text)
 
@@ -213,7 +231,8 @@ def _linked(text: str) -> str:
 def _link(found: re.Match) -> str:
     words, path, anchor = found[1], FOLDERS.sub("", found[2]), found[3] or ""
     if path in REPOSITORY:
-        return f"[{words}]({path}{_heading(path, anchor)})"
+        shown = "" if words == path else words  # no words: the page's own title
+        return f"[{shown}]({path}{_heading(path, anchor)})"
     if path.startswith("notebooks/"):
         return f"[{words}]({path.replace('notebooks', 'lessons', 1)}{anchor})"
     return f"[{words}]({path}{anchor})" if path.startswith("results/") else words

@@ -237,7 +237,7 @@ SwiGLU = mine("feed_forward/swiglu")
 # %% [markdown]
 # ## Read each token once
 #
-# Lesson 08's `greedy` reads the whole text again for each new token. It need not. In a causal model a later token cannot change an earlier one's key or value. So keep them. This is the **key-value cache**, and a step computes query, key and value of the new token $t$ only:
+# Lesson 08's `greedy` reads the whole text again for each new token. With a **key-value cache** (KV cache) it need not. In a causal model a later token cannot change an earlier one's key or value. So keep them, and a step computes query, key and value of the new token $t$ only:
 #
 # $$\underset{t \times d_k}{K_t} = \begin{bmatrix} K_{t-1} \\ k_t \end{bmatrix} \qquad \underset{t \times d_v}{V_t} = \begin{bmatrix} V_{t-1} \\ v_t \end{bmatrix} \qquad \underset{1 \times d_v}{o_t} = \mathrm{softmax}\!\left(\frac{q_t K_t^T}{\sqrt{d_k}}\right) V_t$$
 

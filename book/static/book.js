@@ -26,6 +26,11 @@ const keep = (key, value) => {
   }
 };
 
+// A page that is a file loads no module: its live parts say so, as they do without scripts.
+for (const place of document.querySelectorAll(".live"))
+  if (location.protocol === "file:")
+    place.innerHTML = place.querySelector("noscript").textContent;
+
 // A prediction: what was measured, and the pictures of it, are hidden until the reader has guessed,
 // or will not.
 const NOTHING = "Measured: ";
@@ -60,26 +65,28 @@ for (const form of document.querySelectorAll("form.guess")) {
 // A wrong answer: the panel is hidden until the reader has chosen what is wrong, or will not.
 for (const form of document.querySelectorAll("form.why")) {
   const panel = form.nextElementSibling;
-  const choices = [...form.querySelectorAll("input")];
+  const [skip, ...choices] = [...form.querySelectorAll("button")].reverse();
   const show = chosen => {
     for (const choice of choices) {
-      choice.checked = choice === chosen;
-      choice.parentElement.classList.toggle("right", "yes" in choice.dataset);
-      choice.parentElement.classList.toggle("not", choice === chosen && "no" in choice.dataset);
+      choice.ariaPressed = choice === chosen;
+      choice.classList.toggle("right", "yes" in choice.dataset);
+      choice.classList.toggle("not", choice === chosen && "no" in choice.dataset);
     }
     panel.hidden = false;
-    form.querySelector("button").hidden = true;
+    skip.hidden = true;
     reach();
   };
   form.hidden = false;
   panel.hidden = true;
   const before = choices[keep(form.dataset.key) ?? -1];
   if (before) show(before);
-  form.addEventListener("change", event => {
-    keep(form.dataset.key, choices.indexOf(event.target));
-    show(event.target);
-  });
-  form.querySelector("button").addEventListener("click", () => show());
+  choices.forEach((choice, at) =>
+    choice.addEventListener("click", () => {
+      keep(form.dataset.key, at);
+      show(choice);
+    }),
+  );
+  skip.addEventListener("click", () => show());
 }
 
 // An explorer has the colours that the reader has chosen for the page.

@@ -120,12 +120,15 @@ def test_a_head_or_a_norm_that_is_off_is_off_in_the_library_too(run):
     assert not torch.allclose(logits(text, without), logits(text), atol=0.1)
 
 
-def test_the_loss_of_the_passage_is_the_library_s(run):
+@pytest.mark.parametrize("off", [[], ["norm last"]])
+def test_the_loss_of_the_passage_is_the_library_s_where_logits_are_large_too(run, off):
     _, tokens, _ = split()
-    read = tokens[live.PASSAGE]
+    read, model = tokens[live.PASSAGE], shakespeare_model.load()
+    if off:
+        model.get_submodule("last_norm").norm_layer = lambda x, gain, bias: x * gain
     with torch.no_grad():
-        expected = nn.functional.cross_entropy(shakespeare_model.load()(read[:-1]), read[1:])
-    run("() => writer.without([])")
+        expected = nn.functional.cross_entropy(model(read[:-1]), read[1:])
+    run("off => writer.without(off)", off)
     close(torch.tensor(run("async () => await writer.loss(writer.passage)")), expected)
 
 
@@ -136,6 +139,10 @@ def test_the_counts_are_the_library_s(run):
         came = torch.tensor(run("text => [...counts.after(text)]", text))
         given = torch.tensor([vocab.index(x) for x in text])
         close(came, counted.probabilities(given)[-1])
+    _, held, _ = split()
+    read = held[live.PASSAGE]
+    p = counted.probabilities(read[:-1])[range(len(read) - 1), read[1:]]
+    close(torch.tensor(run("() => counts.loss(writer.passage)")), -p.log().mean())
 
 
 def test_scores_become_the_library_s_weights(run):

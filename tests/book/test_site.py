@@ -28,6 +28,8 @@ LOADED = re.compile(
 LINKED = re.compile(r"<a\b[^>]*?\bhref=\"([^\"]+)\"")
 NAMED = re.compile(r"\bid=\"([^\"]+)\"")
 
+LIVE = 'class="live"'
+
 # all that is folded; of the thousands of words of code one in each colour, against each ground
 UNFOLD = """() => {
   for (const folded of document.querySelectorAll("details")) folded.open = true;
@@ -153,6 +155,9 @@ def test_every_exercise_is_shown_with_its_hints_its_solution_and_both_panels():
     assert told == {name: len(load(name).hints) for name in ids()}
 
 
+FOCUSED = "part => part === document.activeElement"
+
+
 def started(tab):
     """Let each live part of a page come near the window, and wait until it is there."""
     tab.evaluate("""async () => {
@@ -194,10 +199,10 @@ def test_the_panel_of_a_wrong_answer_comes_after_a_choice_which_is_judged(browse
     tab.goto(address(SITE / "lessons" / "02_attention.html"))
     form, panel = tab.locator("form.why").first, tab.locator("form.why + .cell").first
     assert panel.is_hidden()
-    form.locator("input[data-no]").first.check()
+    form.locator("[data-no]").first.click()
     assert panel.is_visible()
-    assert form.locator("label.right").count() == form.locator("label.not").count() == 1
-    right = form.locator("label.right").inner_text().strip()
+    assert form.locator(".right").count() == form.locator(".not").count() == 1
+    right = form.locator(".right").inner_text().strip()
     assert right in panel.inner_text()
     tab.close()
 
@@ -215,6 +220,20 @@ def test_a_button_copies_code_and_is_seen_by_who_has_no_mouse(browser, address):
     assert not tab.locator(".output .copybtn").count()
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_an_anchor_below_a_live_part_stays_where_it_is(browser, address, width):
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    moving = [page for page in PAGES if LIVE in read(page)]
+    assert SITE / "index.html" in moving
+    for page in moving:
+        _, _, below = read(page).rpartition(LIVE)
+        name = re.findall(r'<section id="([^"]+)"', below)[0]
+        tab.goto(f"{address(page)}#{name}", wait_until="networkidle")
+        top = f"document.getElementById('{name}').getBoundingClientRect().top"
+        tab.wait_for_function(f"() => 0 <= {top} && {top} < 100", timeout=5_000)  # it glides
+    tab.close()
+
+
 def test_a_word_is_read_and_a_letter_is_a_list(browser, address):
     tab = browser.new_page(reduced_motion="reduce")
     tab.goto(address(SITE / "index.html"))
@@ -223,7 +242,10 @@ def test_a_word_is_read_and_a_letter_is_a_list(browser, address):
     sounds = part.locator(".sounds b")
     tab.wait_for_function("() => document.querySelector('.said')?.textContent")
     assert sounds.all_inner_texts() == [*"F AA1 N AH0 G R AE2 F end".split()]
-    part.get_by_label("Letter 2 of 10").select_option("i")
+    letter = part.get_by_label("Letter 2 of 10")
+    letter.focus()
+    letter.select_option("i")
+    assert letter.evaluate(FOCUSED)
     assert part.get_by_label("A word").input_value() == "pionograph"
     tab.wait_for_function("() => document.querySelectorAll('.readings li').length === 2")
     assert sounds.first.inner_text() == "P"
@@ -237,7 +259,10 @@ def test_the_model_writes_from_the_keyboard_within_six_megabytes(browser, addres
     started(tab)
     tab.get_by_role("button", name="Load the model").press("Enter")
     part = tab.locator("[data-live=writer]")
-    part.get_by_role("button", name="Pause").press("Enter")
+    pause = part.get_by_role("button", name="Pause")
+    pause.wait_for()
+    assert pause.evaluate(FOCUSED)
+    tab.keyboard.press("Enter")
     text = part.locator(".text")
     before = text.inner_text()
     part.get_by_role("button", name="One character").press("Space")
@@ -245,8 +270,50 @@ def test_the_model_writes_from_the_keyboard_within_six_megabytes(browser, addres
     part.get_by_role("button", name="Layer 1, head 1").press("Space")
     assert text.locator(".lit").count() > 1
     tab.wait_for_function("() => document.querySelector('.loss').textContent.includes('nats')")
+    assert re.search(r"the model loses 1\.\d\d .*; the counts lose 1\.\d\d", part.inner_text())
     tab.wait_for_load_state("networkidle")
     assert MEGABYTE < sum(weights) < 6 * MEGABYTE
+    tab.close()
+
+
+# whether a point at the middle of a part shows it: it is clipped nowhere, and behind nothing
+SEEN = """part => {
+  part.scrollIntoView({ block: "center" });
+  const { left, top, width, height } = part.getBoundingClientRect();
+  return document.elementFromPoint(left + width / 2, top + height / 2) === part;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_slides_are_seen_and_lead_back_to_their_lesson(browser, address, width):
+    tab = browser.new_page(viewport={"width": width, "height": 720})
+    for lesson in course_map.lessons():
+        deck = address(SITE / "slides" / f"{lesson.file.stem}.html")
+        for place, part in (("#/0", "h1"), ("#/1", "img")):
+            tab.goto(deck + place)
+            tab.locator(".reveal.ready").wait_for()
+            assert tab.locator(part).first.evaluate(SEEN), lesson.number
+        assert tab.locator("a.lesson").evaluate(SEEN)
+    tab.close()
+
+
+SMALL = """() => [...document.querySelectorAll(".live :is(input, button, select)")].filter(part => {
+  const { width, height } = part.getBoundingClientRect();
+  return Math.min(width, height) < 24;
+}).map(part => part.outerHTML)"""
+
+
+def test_parts_are_large_enough_to_be_touched_and_sliders_say_what_is_shown(browser, address):
+    tab = browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 400, "height": 800})
+    tab.goto(address(SITE / "index.html"))
+    started(tab)
+    tab.get_by_role("button", name="Load the model").tap()
+    tab.locator(".loss").wait_for()
+    assert tab.evaluate(SMALL) == []
+    warm = tab.locator(".slider", has_text="Temperature τ")
+    warm.locator("input").fill("-1")
+    told = warm.locator("input").get_attribute("aria-valuetext")
+    assert told == warm.locator("output").inner_text() == "0.10"
     tab.close()
 
 
@@ -285,6 +352,7 @@ def test_without_scripts_everything_is_there(browser, address):
     tab.goto(address(SITE / "lessons" / "02_attention.html"))
     assert all(x.is_visible() for x in tab.locator("form.why + .cell").all())
     assert tab.locator(".cell_output pre", has_text="Measured: ").first.is_visible()
+    assert "needs JavaScript" in tab.locator(".live").first.inner_text()
     assert not any(x.is_visible() for x in tab.locator("form.guess, form.why").all())
     tab.close()
 

@@ -166,7 +166,13 @@ def test_a_live_part_of_the_site_has_its_section_in_its_lesson(lesson):
 def test_the_readme_is_short_and_its_commands_are_on_the_first_screen():
     lines = read("README.md").splitlines()
     assert len(lines) <= 80
-    assert next(n for n, line in enumerate(lines) if line.startswith("make learn ")) < 15
+    assert lines.index("make learn") < 15
+
+
+def test_no_command_has_a_comment_behind_it_which_zsh_would_hand_to_it():
+    for page in (*PAGES, "book/pages/install.md"):
+        for box in re.findall(r"^```sh\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL):
+            assert "#" not in box, page
 
 
 def test_the_readmes_badges_lead_to_where_the_course_is_published():

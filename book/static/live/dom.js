@@ -30,13 +30,15 @@ export const button = (text, onclick, attributes = {}) =>
 
 // a labelled slider, with its value beside it; `shown` says how the value is written
 export function slider(label, { shown = String, ...range }, oninput) {
-  const value = h("output", {}, shown(+range.value));
+  const value = h("output");
   const input = h("input", { type: "range", ...range });
+  const show = () => set(input, { "aria-valuetext": (value.value = shown(+input.value)) });
   const tell = () => {
-    value.value = shown(+input.value);
+    show();
     oninput(+input.value);
   };
   input.addEventListener("input", tell);
+  show();
   const move = to => {
     input.value = to;
     tell();

@@ -1,6 +1,6 @@
 // Lesson 10's language model: course_lib/pretrained/shakespeare_model.py, in the browser. It keeps
 // the keys and values of what it has read, so that a new character costs one step.
-import { dot, linear, rmsNorm, rotary, softmax, weightedSum } from "./maths.js";
+import { dot, linear, logSumExp, rmsNorm, rotary, softmax, weightedSum } from "./maths.js";
 
 export class LanguageModel {
   constructor(tensors, { vocab, layers, heads, window }) {
@@ -109,8 +109,8 @@ export class LanguageModel {
     reader.forget();
     let sum = 0;
     for (let i = 0; i < text.length - 1; i++) {
-      const p = softmax(reader.step(text[i]));
-      sum -= Math.log(p[this.vocab.indexOf(text[i + 1])]);
+      const logits = reader.step(text[i]);
+      sum += logSumExp(logits) - logits[this.vocab.indexOf(text[i + 1])];
       if (i % 8 === 0) await new Promise(done => setTimeout(done));
       if (stale()) return null;
     }

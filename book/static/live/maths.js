@@ -13,6 +13,12 @@ export function softmax(scores, mask, temperature = 1) {
   return weights;
 }
 
+// log(sum e^score), finite where the scores are: -log p of a token is this less its score
+export function logSumExp(scores) {
+  const peak = scores.reduce((most, score) => Math.max(most, score));
+  return peak + Math.log(scores.reduce((sum, score) => sum + Math.exp(score - peak), 0));
+}
+
 // y = W x + b, where W has a row for each number of y
 export function linear(w, x, b) {
   const d = x.length;

@@ -27,6 +27,13 @@ export class NGrams {
     return found;
   }
 
+  // the mean loss of a text's characters but the first, in nats
+  loss(text) {
+    const next = [...text].slice(1);
+    const losses = next.map((x, i) => -Math.log(this.after(text.slice(0, i + 1))[this.number.get(x)]));
+    return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  }
+
   // P(w | h) from P(w | h'), where h is one character longer, and places are those that follow h
   refine(shorter, places, length) {
     const { tokens, vocab } = this;

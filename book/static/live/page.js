@@ -10,7 +10,12 @@ for (const place of places) near.observe(place);
 
 async function start(place) {
   near.unobserve(place);
-  const { default: widget } = await import(`./${place.dataset.live}.js`);
-  place.replaceChildren(...(await widget()));
+  try {
+    const { default: widget } = await import(`./${place.dataset.live}.js`);
+    place.replaceChildren(...(await widget()));
+  } catch (problem) {
+    place.innerHTML = place.querySelector("noscript").textContent;
+    console.error(problem);
+  }
   place.dataset.ready = "";
 }

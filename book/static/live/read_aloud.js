@@ -74,8 +74,10 @@ export default async function readAloud() {
     letters.replaceChildren(
       ...[...word].map((letter, j) => {
         const others = alphabet.map(x => h("option", { selected: x === letter }, x));
-        const change = event =>
+        const change = event => {
           read((field.value = word.slice(0, j) + event.target.value + word.slice(j + 1)));
+          letters.children[j].querySelector("select").focus(); // the list is a new one
+        };
         const label = `Letter ${j + 1} of ${word.length}`;
         const list = h("select", { "aria-label": label, onchange: change }, others);
         return h("span", {}, h("i", { class: "weight" }), list, h("i", { class: "drop" }));

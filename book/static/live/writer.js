@@ -9,14 +9,17 @@ const visible = { " ": "␣", "\n": "↵" };
 export default async function writer() {
   const place = h("div");
   const ask = button("Load the model and let it write (4.6 MB)", async () => {
-    set(ask, { disabled: true });
+    if (ask.hasAttribute("aria-disabled")) return; // it loads already; a button that is disabled would lose the focus
+    set(ask, { "aria-disabled": "true" });
     ask.textContent = "Loading …";
     try {
       const [model, table] = await Promise.all([languageModel(), counts()]);
+      const focused = document.activeElement === ask;
       place.replaceChildren(...desk(model, table));
+      if (focused) place.querySelector("button[type=button]").focus();
     } catch (problem) {
       ask.textContent = `The model could not be loaded (${problem.message}). Try again`;
-      set(ask, { disabled: false });
+      set(ask, { "aria-disabled": false });
     }
   });
   place.append(ask);
@@ -26,6 +29,7 @@ export default async function writer() {
 function desk(model, table) {
   let [text, temperature, p, writing, looking] = [BEGIN, 0.8, 1, null, null];
   const off = new Set();
+  const counted = table.loss(model.passage);
   let [whole, asked] = [null, 0];
 
   const shown = h("div", { class: "text", tabindex: "0", role: "group", "aria-label": "The text" });
@@ -150,8 +154,9 @@ function desk(model, table) {
     if (now === null) return;
     if (!off.size) whole = now;
     loss.textContent =
-      `On ${model.passage.length - 1} characters of Shakespeare that it has never read, it loses ` +
-      `${number(now)} nats a character${whole && off.size ? `; with all parts on, ${number(whole)}` : ""}.`;
+      `On ${model.passage.length - 1} characters of Shakespeare that neither has read, the model loses ` +
+      `${number(now)} nats a character${whole && off.size ? `, with all parts on ${number(whole)}` : ""}; ` +
+      `the counts lose ${number(counted)}.`;
   }
 
   const parts = model.blocks.map((_, layer) =>
