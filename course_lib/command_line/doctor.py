@@ -150,7 +150,7 @@ def _data() -> Iterator[Finding]:
             repair = f"`course fetch --remove {name}`, then `course fetch {name}`"
             yield "broken", f"{name} is damaged: run {repair}."
         else:
-            where = " and ".join(item.lessons)
+            where = ", ".join(item.lessons)
             yield "warn", f"{name} is missing, for lesson {where}: run `course fetch {name}`."
     folder = store.cache_folder()
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -39,8 +39,10 @@ def workspace(named: Path | None) -> Workspace:
     if found := Workspace.at(named) if named else Workspace.find():
         return found
     folder = named or os.environ.get(VARIABLE) or Path.cwd()
+    # where `make learn` makes one
+    yours = "workspace" if Workspace.at(Path("workspace")) else "FOLDER"
     raise CommandError(
-        f"{folder} is no workspace: go to yours, or add `--workspace FOLDER`; `course learn` "
+        f"{folder} is no workspace: go to yours, or add `--workspace {yours}`; `course learn` "
         "makes one."
     )
 

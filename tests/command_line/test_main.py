@@ -555,7 +555,7 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
-    assert "warn   cmudict is missing, for lesson 01 and 02: run `course fetch cmudict`." in said
+    assert "warn   cmudict is missing, for lesson 01, 02: run `course fetch cmudict`." in said
     assert f"ok     the workspace {workspace.folder} holds 0 notebooks" in said
 
     (tmp_path / "cache").mkdir()

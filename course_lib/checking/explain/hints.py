@@ -36,7 +36,10 @@ def tell(exercise_id: str, number: int | None, workspace: Workspace | None) -> s
     elif workspace:
         lines[0] += " Ask again for the next one."
     else:
-        lines[0] += f' `hint("{exercise_id}", {number + 1})` is the next one.'
+        lines[0] += (
+            f' `hint("{exercise_id}", {number + 1})`, or in a terminal '
+            f"`course hint {exercise_id} {number + 1}`, is the next one."
+        )
     if workspace:
         if mistake := workspace.record(exercise_id).mistake:
             lines.insert(0, f"Your last answer: {mistake} Mend that first.")
