@@ -387,7 +387,7 @@ falls = all(leak < right for right, leak in losses)
 said = "".join(leaky.write(opening, 10, cache=False))
 reveal(guess, ("falls" if falls else "rises", "goes on" if "Paris" in said else "is lost"))
 print("  ".join(f"{right:.2f} -> {leak:.2f}" for right, leak in losses))
-print(f"{opening}{said!r}")
+print(opening, repr(said))
 
 # %% [markdown]
 # The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.

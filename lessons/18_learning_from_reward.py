@@ -178,7 +178,8 @@ policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
 # We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. (In stored runs of as many steps, three seeds each, one step a draw ends with 84, 88 and 80 % rewarded, four with 77, 60 and 68, and four without the clip with 81, 40 and 55.)
-#
+
+# %% [markdown]
 # One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
 # %%
@@ -261,7 +262,7 @@ told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"
 reveal(guess, round(sum(told) / len(told)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward, below, may have any zero. Add 5 to each of ours, and it pushes up whatever was drawn: its three runs end at 7, 29 and 75 %. GRPO's advantages stay the same.
+# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward may have any zero. Add 5 to each of ours, and it pushes up whatever was drawn: three runs end at 7, 29 and 75 %. GRPO's advantages stay.
 
 # %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In three runs `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
