@@ -284,7 +284,7 @@ reveal(guess, round(100 * sum(ended) / len(ended)))
 # %% [markdown]
 # Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end can gain.
 #
-# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: paid for few tokens, whatever they say, two runs of three have most of it (73 and 83 % rewarded), and the third says nothing any more. The rest is choice: what one answer of eight named, most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
+# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: *paid for few tokens*, two runs of three have most of it (73 and 83 % rewarded), and the third says nothing. The rest is choice: what one answer of eight named, most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
 
 # %% [markdown]
 # ## A reward that is learned
