@@ -291,14 +291,14 @@ def test_what_a_sentence_about_an_exercise_names_is_imported_before_it(lesson):
 
 
 def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
-    cells, files = build(lesson).cells, page_files()
+    cells = build(lesson).cells
+    texts = {n: x.read_text("utf8") for n, x in page_files().items() if not is_exploration(n)}
     for before, cell in pairwise(cells):
         if exercise_id := cell.metadata.get("exercise"):
             exercise = catalogue.load(exercise_id)
             assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
             assert f" {exercise.minutes} minutes · {'●' * exercise.difficulty}" in before.source
-            asked = f'mine("{exercise_id}")'
-            users = {x for x in files if not is_exploration(x) and asked in files[x].read_text()}
+            users = {n for n, text in texts.items() if f'mine("{exercise_id}")' in text}
             said = re.findall(r"\b\d\d\b", before.source.partition(" · used in ")[2])
             assert {*said} == users - {number_of(lesson)}
             [link] = re.findall(r" · \[solution\]\((\S+)\)$", before.source)

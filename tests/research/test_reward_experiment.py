@@ -77,13 +77,15 @@ def test_four_steps_on_a_draw_learn_less_than_one_and_least_without_the_clip():
 def test_with_two_threads_each_arm_ends_where_it_does_with_one():
     for name, run in FIGURES["two threads"].items():
         alone = share(FIGURES["arms"][name][0]["after"], LEARNED_KINDS)
-        assert share(run["after"], LEARNED_KINDS) == pytest.approx(alone, abs=0.2)
+        assert share(run["after"], LEARNED_KINDS) == alone
 
 
 def test_with_half_a_reward_for_the_right_word_without_an_end_no_baseline_is_needed_either():
-    for run in CONTROLS["rewarded alone, half paid"]:
-        assert share(run["after"], LEARNED_KINDS) > 0.8
-        assert answered.parts(run["after"])["ended"] > 0.9
+    found = [run["after"] for run in CONTROLS["rewarded alone, half paid"]]
+    assert all(share(after, LEARNED_KINDS) > 0.8 for after in found)
+    ended = [answered.parts(after)["ended"] for after in found]
+    assert ended[0] > 0.95
+    assert mean(ended) > 0.95
 
 
 def test_with_a_constant_in_the_rewards_and_no_baseline_chance_decides_what_is_learned():
