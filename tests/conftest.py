@@ -1,6 +1,5 @@
 import atexit
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -108,12 +107,10 @@ def wheel(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     """Open this system's Chromium, or skip the test."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    if not (program := next(filter(None, map(shutil.which, names)), None)):
+    pytest.importorskip("playwright", reason="needs playwright")
+    from tests.browser.lab import CHROMIUM, chromium
+
+    if not CHROMIUM:
         pytest.skip("needs Chromium, and there is none on this machine")
-    with playwright.sync_playwright() as running:
-        # as root, and in containers, its own sandbox cannot start
-        opened = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with chromium() as opened:
         yield opened
-        opened.close()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, sync_playwright
 
 from course_lib.files.paths import ROOT
 
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 PICTURES = ROOT / "build" / "browser"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 860}
 PATIENCE = 60_000  # milliseconds that a step may take on a busy machine
@@ -29,6 +32,16 @@ LABS_OWN = (
 )
 CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf8")
 NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden)"
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Open this system's Chromium."""
+    with sync_playwright() as running:
+        # as root, and in containers, its own sandbox cannot start
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @contextmanager

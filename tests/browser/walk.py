@@ -1,23 +1,16 @@
 """A newcomer's way through Lab, step after step: each test goes on where the last one stopped."""
 
-import time
-from contextlib import suppress
-from datetime import datetime
-
 import pytest
 
 pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
 
-from course_lib.checking.catalogue import load
 from course_lib.checking.explain import panel
-from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.command_line.learn import FIRST
 from course_lib.exercises import verdict
-from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
-from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 from tests.browser.lab import CONTRAST, PATIENCE, PICTURES, learning, opened
+from tests.browser.lessons import by_own_answers, run_all
 
 CHECK, HINT = 'check("start/hello", double)', 'hint("start/hello")'
 
@@ -207,28 +200,6 @@ def test_a_training_shows_its_bar_and_can_be_stopped(lab):
     lab.picture("17-trained", lab.panel("attending = trained(attend)"))
 
 
-def _run_all(browser, address, path):
-    """Open a page, run all its cells, and return them as its file has them, with their counts."""
-    with opened(browser, address) as lab:
-        lab.page.set_default_timeout(15 * PATIENCE)
-        lab.picture(f"page-{path.stem}")
-        # Lab keeps few cells in its page, so the file tells when all have run
-        ends, cells, ran = time.monotonic() + 900, [], [None]
-        while not all(ran) and time.monotonic() < ends:
-            if not any(ran):  # what is run before the kernel is connected, Lab forgets
-                lab.menu("Run", "Run All Cells")
-            lab.page.wait_for_timeout(2000)
-            lab.idle()
-            lab.save()
-            with suppress(ipynb.NotANotebook):  # Lab is writing it
-                cells = ipynb.read(path)["cells"]
-                ran = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
-        assert lab.complaints == []
-        lab.menu("Kernel", "Shut Down Kernel")
-        lab.page.locator("#jp-main-statusbar", has_text="No Kernel").wait_for()
-    return cells, ran
-
-
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory):
     """Run one Lab for all pages that nobody has worked in, with hardly any time for trainings."""
@@ -241,48 +212,17 @@ def untouched(tmp_path_factory):
 def test_a_page_runs_alone(number, browser, untouched):
     (address, workspace), name = untouched, notebook_of(page_files()[number])
     own = address.replace(FIRST, name.as_posix())
-    _went_well(*_run_all(browser, own, workspace / name))
+    assert run_all(browser, own, workspace / name).wrong == []
 
 
 # what is passed runs real models there
 @pytest.mark.parametrize("number", ["09", "10", "11", "17", "18"])
 def test_a_page_runs_by_ones_own_answers(number, browser, tmp_path):
-    name = notebook_of(page_files()[number])
-    notebook, before, exercises = ipynb.read(ROOT / "notebooks" / name), "", []
-    for cell in notebook["cells"]:
-        if exercise_id := cell["metadata"].get("exercise"):
-            cell["source"] = solution_text(load(exercise_id), before)
-            exercises.append(exercise_id)
-        if cell["cell_type"] == "code":
-            before += ipynb.text(cell) + "\n"
-            cell |= {"outputs": [], "execution_count": None}
-    own = tmp_path / "workspace" / name
-    own.parent.mkdir()
-    ipynb.write(own, notebook)
-    with learning(own.parent) as address:
-        cells, ran = _run_all(browser, address.replace(FIRST, name.as_posix()), own)
-    _went_well(cells, ran)
-    assert all(Workspace(own.parent).record(x).passed for x in exercises)
-    took = sorted(((_seconds(cell), ipynb.text(cell)) for cell in cells), reverse=True)
-    slowest = "".join(f"{seconds:6.1f} s  {text.splitlines()[0]}\n" for seconds, text in took[:8])
-    said = f"{sum(x for x, _ in took):.0f} s in all; the slowest cells:\n{slowest}"
+    ran = by_own_answers(browser, number, tmp_path / "workspace", clock="0.2")
+    assert ran.wrong == []
+    slowest = "".join(f"{seconds:6.1f} s  {line}\n" for seconds, line in ran.seconds[:8])
+    said = f"{sum(x for x, _ in ran.seconds):.0f} s in all; the slowest cells:\n{slowest}"
     (PICTURES / f"seconds-{number}.txt").write_text(said, "utf8")
-
-
-def _seconds(cell):
-    """Return how long a cell ran, as Lab notes it."""
-    times = cell["metadata"].get("execution", {})
-    start, end = (times.get(x) for x in ("iopub.execute_input", "shell.execute_reply"))
-    if not (start and end):
-        return 0.0
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-
-
-def _went_well(cells, ran):
-    assert all(ran), f"{ran.count(None)} cells have not run"
-    outputs = [x for cell in cells for x in cell.get("outputs", ())]
-    assert [x for x in outputs if x.get("name") == "stderr"] == []
-    assert [x for x in outputs if x["output_type"] == "error"] == []
 
 
 # what VS Code's notebooks say of tables and of code (backLayerWebView.ts, 2025), by its themes
