@@ -15,7 +15,6 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
-from tqdm import tqdm
 
 from course_lib.add_norm import Norm, rms_norm
 from course_lib.assistant import answer_targets
@@ -329,8 +328,7 @@ def load(**parts: Any) -> SmolLM2:
     file = _Reader(path)
     with torch.device("meta"):
         model = SmolLM2(_tokenizer(file), **parts)
-    tensors = tqdm(file.tensors, desc="SmolLM2", unit="tensor", leave=False)
-    theirs = Weights({tensor.name: _numbers(tensor) for tensor in tensors}, path.name)
+    theirs = Weights({tensor.name: _numbers(tensor) for tensor in file.tensors}, path.name)
     theirs.fit(model, _renamed(theirs))
     return model
 
