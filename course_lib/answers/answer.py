@@ -124,8 +124,8 @@ class Foreign:
 class Reply:
     """What one call did. Gradients are by input and weight.
 
-    `inputs` are the inputs after it, where they were scattered. What was computed on another device
-    comes back on the CPU, and `device` says which that was.
+    `inputs` are the inputs after it, where `settings` were asked for. What was computed on another
+    device comes back on the CPU, and `device` says which that was.
     """
 
     output: Any = None
@@ -220,7 +220,7 @@ class InProcess:
                         _call(earlier, [change_tensors(x, _other) for x in inputs], request)
                 output = _call(call, inputs, request)
             gradients = as_data(_gradients(output, request.cotangent, leaves, weights))
-            after = tuple(map(as_data, inputs)) if request.scattered else ()
+            after = tuple(map(as_data, inputs)) if request.settings else ()
             if request.settings:
                 _same_settings(before)
             return Reply(as_data(output), after, gradients, device=_device_of(output))

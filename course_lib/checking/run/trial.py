@@ -1,7 +1,7 @@
 """Try an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,12 +24,13 @@ from course_lib.answers.process import RemoteAnswer
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import ATEN, Watch, without_compiler
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
+from course_lib.checking.run.edges import edges
 
 # between what a float32 differs by, 1e-8, and what the order of a sum does, 1e-15
 FLOAT64_TOLERANCE = 1e-12
 ENDED = ("Timeout", "Waited", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
-LARGE, LARGE_WEIGHTS = 1000.0, 30.0
+LARGE, LARGE_WEIGHTS = 1e6, 3000.0
 WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 GRADIENTS = "gradients flow, and are right"
 FLOAT64 = "float64 goes in, float64 comes out, and as exact as that"
@@ -56,11 +57,12 @@ class Question:
 
 
 class StandardProperty(NamedTuple):
-    """A standard property and the questions that try it."""
+    """A standard property and the questions that try it: the `last` ones, if all others hold."""
 
     sentence: str
     points: int
     questions: list[Question]
+    last: Sequence[Question] = ()
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,10 @@ class AnswerRun:
         if trial.held is not None or place >= len(self._asked):
             yield from self.trial(place).calls
             return
-        for number, question in enumerate(self._asked[place].questions):
+        asked = self._asked[place]
+        for number, question in enumerate([*asked.questions, *asked.last]):
+            if number == len(asked.questions) and not all(x.held for x in trial.calls):
+                break
             if number == len(trial.calls):
                 trial.calls.append(self._call(question, trial))
             yield trial.calls[number]
@@ -341,7 +346,9 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     results = [question for question in asked if not question.expected.error]
     gradients = [q.fuller for q in results if q.fuller]
     exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
-    standard = [StandardProperty("every case gives the right result", 4, results)]
+    at_edges = [ask(exercise, case, seed) for case in edges(exercise, cases)]
+    last = [question for question in at_edges if not question.expected.error]
+    standard = [StandardProperty("every case gives the right result", 4, results, last)]
     if gradients:
         standard.append(StandardProperty(GRADIENTS, 2, gradients))
     if gradients or exercise.no_gradient:
@@ -392,6 +399,11 @@ def _scattered(exercise: Exercise, results: list[Question], seed: int) -> Iterat
         case = redrawn.get(question.case.name, question.case)
         named = _optional(exercise, len(case.inputs))
         yield ask(exercise, case, seed, scattered=True, keywords=named, settings=True)
+        if differentiable(exercise, replace(question.expected, inputs=case.inputs)):
+            doubles = each(case, _double)
+            yield ask(exercise, doubles, seed, dtype=torch.float64, settings=True)
+    for question in results:
+        yield ask(exercise, question.case, seed, settings=True)
 
 
 def drawn(exercise: Exercise, seed: int) -> list[Case]:

@@ -25,6 +25,7 @@ exercise = Exercise(
         "Chunks side by side make an axis of their own. How do you lay beside each of them the one "
         "before it, and what comes before the first?",
     ),
+    no_edge={"a row of zeros": "a vector of zeros has no direction"},
     clauses={
         "Sorted by bucket": "never_sorted",
         "within one by their place in the text": "two buckets, one chunk",
@@ -311,9 +312,10 @@ def chunk_by_chunk(qk, v, buckets, chunk, causal=False):
         other = own[..., rows].unsqueeze(-1) != own[..., seen].unsqueeze(-2)
         if causal:
             other = other | (order[..., rows].unsqueeze(-1) < order[..., seen].unsqueeze(-2))
-        # a token's own score is the lowest but one, that of a hidden token the lowest
+        # a token's own score is the lowest that there is, that of a hidden token none
         itself = places[rows].unsqueeze(-1) == places[seen]
-        scores = scores.masked_fill(itself, -1e5).masked_fill(other, -1e9)
+        lowest = torch.finfo(scores.dtype).min
+        scores = scores.masked_fill(itself, lowest).masked_fill(other, -torch.inf)
         found.append(scores.softmax(-1) @ values[..., seen, :])
     back = torch.zeros_like(order).scatter(-1, order, places.expand_as(order))
     return by_words(torch.cat(found, dim=-2), back)

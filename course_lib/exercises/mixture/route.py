@@ -19,6 +19,7 @@ exercise = Exercise(
         "Return two tensors of the same shape. Which of them holds whole numbers, and does the "
         "other one still have a gradient?",
     ),
+    no_edge={"a row of zeros": "of equal logits any may be chosen"},
     clauses={
         "the softmax over the k chosen ones": "softmax_over_all",
         "The scores are x w": "scores_as_weights",

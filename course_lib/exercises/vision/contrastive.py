@@ -21,6 +21,7 @@ exercise = Exercise(
         "by a small temperature do to it? And what do the columns ask that the rows do not?",
     ),
     forbidden=("torch.nn.functional.cosine_embedding_loss", "torch.nn.CosineEmbeddingLoss"),
+    no_edge={"a row of zeros": "a vector of zeros has no direction"},
     # vectors of two axes: the last one is the second one
     equivalent=("-1 -> 1",),
 )
