@@ -67,10 +67,11 @@ class Request:
     answer is a class, and `method` is the one to call (`__call__` is `forward` too). A `Probe`
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
-    non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
-    last inputs are passed by the names in `keywords`. `watch` names functions, and operations of
-    torch (`aten._softmax`), whose call is reported. With `settings` it is an error to change those
-    of torch, and so is a tensor of more than `max_numel` numbers, made on the way, and so are more
+    non-contiguous, after a call on other numbers of the same sizes that should leave no trace; with
+    it, or with `after`, the reply brings the inputs as the call has left them. The last inputs are
+    passed by the names in `keywords`. `watch` names functions, and operations of torch
+    (`aten._softmax`), whose call is reported. With `settings` it is an error to change those of
+    torch, and so is a tensor of more than `max_numel` numbers, made on the way, and so are more
     than `max_calls` operations of torch. `default_dtype` is torch's default float type during the
     call, by its name. With `pieces` the inputs are cut into so many tokens each, one object is
     called with piece after piece, and what it returns is put together again: the output of an
@@ -83,6 +84,7 @@ class Request:
     method: str = "__call__"
     cotangent: Any = None
     scattered: bool = False
+    after: bool = False
     keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
     settings: bool = False
@@ -124,7 +126,7 @@ class Foreign:
 class Reply:
     """What one call did. Gradients are by input and weight.
 
-    `inputs` are the inputs after it, where `settings` were asked for. What was computed on another
+    `inputs` are the inputs after it, where they were asked for. What was computed on another
     device comes back on the CPU, and `device` says which that was.
     """
 
@@ -220,7 +222,7 @@ class InProcess:
                         _call(earlier, [change_tensors(x, _other) for x in inputs], request)
                 output = _call(call, inputs, request)
             gradients = as_data(_gradients(output, request.cotangent, leaves, weights))
-            after = tuple(map(as_data, inputs)) if request.settings else ()
+            after = tuple(map(as_data, inputs)) if request.scattered or request.after else ()
             if request.settings:
                 _same_settings(before)
             return Reply(as_data(output), after, gradients, device=_device_of(output))

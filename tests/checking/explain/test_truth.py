@@ -236,7 +236,7 @@ SAID = [
     ("start/hello", double, "The exercise's line is `def double(x)`"),
     ("start/hello", another_at_each_call, "Two calls with the same arguments give two results."),
     ("self_attention/scaled_dot_product", with_dropout, "drawn at random"),
-    ("attention/softmax", without_a_peak, "Does something become infinite on the way"),
+    ("attention/softmax", without_a_peak, "Large scores give NaN"),
     ("delta_rule/attention", state_detached, "not the gradient of `k`"),
     ("efficient/choose_blocks", by_the_largest_score, "wrong: one is"),
 ]
