@@ -132,8 +132,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
     options = parser.parse_args(arguments)
-    figures = _kept()
-    lessons = options.lessons or lessons_with_claims()
+    lessons, claiming = options.lessons or lessons_with_claims(), lessons_with_claims()
+    figures = {lesson: kept for lesson, kept in _kept().items() if lesson in claiming}
+    if silent := [lesson for lesson in lessons if lesson not in claiming]:
+        print(f"Nothing is claimed of a trained model in {', '.join(silent)}.", file=sys.stderr)
+        return 2
     for lesson in lessons:
         if figures.get(lesson, {}).get("cells") != fingerprint(lesson):
             figures[lesson] = {"cells": fingerprint(lesson), "runs": []}

@@ -58,6 +58,7 @@ from course_lib.checking.laws.clauses import untied
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.mutants import by_heart, guessing, mutants
 from course_lib.checking.laws.sizes import missing_sizes
+from course_lib.checking.run.edges import EDGES
 from course_lib.checking.run.trial import (
     AnswerRun,
     cases,
@@ -138,6 +139,7 @@ def _texts(exercise: Exercise) -> Iterator[str]:
     yield from (f"{x.name} has no sentence" for x in exercise.mistakes if not x.sentence)
     if not exercise.alternatives:
         yield "has no alternative"
+    yield from (f"there is no edge {x!r}" for x in exercise.no_edge if x not in EDGES)
     if exercise.broken and len(_changed(exercise)) != 1:
         yield f"what is handed out differs in more than one line, or none: {_changed(exercise)}"
     lines = [line.strip() for line in source_of(exercise.reference).splitlines()]

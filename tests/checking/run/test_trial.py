@@ -7,7 +7,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import known
 from course_lib.checking.laws import laws
-from course_lib.checking.run.trial import AnswerRun, cases
+from course_lib.checking.run.trial import UNCHANGED, AnswerRun, cases
 from course_lib.checking.verdict import judge
 
 
@@ -274,3 +274,16 @@ def test_one_object_is_called_with_a_text_in_pieces_and_another_text_has_another
     assert (wrong == []) == (answer is Total)
     if answer is not Total:
         assert wrong[0] == "every case gives the right result"
+
+
+def test_a_view_of_the_inputs_is_no_copy():
+    def doubled(x):
+        return 2 * x
+
+    def in_place_if_contiguous(x):
+        flat = x.contiguous().view(-1)
+        flat *= 2
+        return flat.view(x.shape)
+
+    exercise = exercise_of(doubled, (X.clone(),))
+    assert failing(exercise, in_place_if_contiguous) == [UNCHANGED]
