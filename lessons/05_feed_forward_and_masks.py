@@ -18,7 +18,7 @@ from torch.nn import functional as F
 # %%
 from course_lib.data import characters, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, measuring, training
+from course_lib.instruments import drawings, training
 from course_lib.instruments.pictures import feed_forward as pictures
 
 # %% tags=["parameters"]

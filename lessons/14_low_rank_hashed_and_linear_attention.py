@@ -21,7 +21,7 @@ from functools import partial
 from course_lib.efficient import linear, lsh, window
 from course_lib.efficient.lsh import draw_rotations, lsh_attention
 from course_lib.instruments import results
-from course_lib.instruments.measuring import largest_difference, random_vectors, seconds
+from course_lib.instruments.measuring import random_vectors, seconds
 from course_lib.instruments.pictures import brackets as pictures
 
 softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
