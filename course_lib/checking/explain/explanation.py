@@ -28,6 +28,7 @@ from course_lib.checking.explain.difference import (
     sizes,
     sizes_without_a_name,
 )
+from course_lib.checking.run.edges import batch_axes
 from course_lib.checking.run.trial import (
     ENDED,
     FLOAT64,
@@ -309,10 +310,11 @@ def _common(exercise: Exercise, right: list[Case], wrong: list[Case]) -> str | N
         if len(values[0]) == len(values[1]) == 1 and values[0] != values[1]:
             return f"where `{parameter.name}` is {values[0].pop()}"
     most, least = (
-        of(max((y.dim() for _, y in tensors(x.inputs)), default=0) for x in some)
-        for of, some in ((max, right), (min, wrong))
+        of(batch_axes(exercise, x) for x in some) for of, some in ((max, right), (min, wrong))
     )
-    return "without batch dimensions" if most < least else None
+    if most >= least:
+        return None
+    return f"with at most {most} batch dimensions" if most else "without batch dimensions"
 
 
 def _is_true_or_false(case: Case, place: int) -> bool:

@@ -35,6 +35,13 @@ def _axes(case: Case) -> int:
     return sum(x.dim() for x in case.inputs if isinstance(x, Tensor))
 
 
+def batch_axes(exercise: Exercise, case: Case) -> int:
+    """Return how many axes its tensors have, at most, where the signature allows any number."""
+    shapes = (_shape(parameter.annotation) for parameter in exercise.parameters)
+    pairs = zip(case.inputs, shapes, strict=False)
+    return max((_own_axes(x, shape) for x, shape in pairs if _is_batched(x, shape)), default=0)
+
+
 def _shape(annotation: Any) -> Shape:
     """Return the names of the axes that an annotation gives a tensor, or a tensor or None."""
     kinds = (annotation, *get_args(annotation))
