@@ -48,7 +48,7 @@ def cases(draw: Draw):
     yield "three numbers for each token", drawn(draw, n=5, d=2, d_v=3)
     q, k, *others = drawn(draw, n=40, d=2, d_v=2)
     yield "a long text", (q, k / k.norm(dim=-1, keepdim=True), *others)
-    q, k, v, decay, *others = drawn(draw, n=5, d=3, d_v=2)
+    q, k, v, decay, *others = drawn(draw, 3, n=5, d=3, d_v=2)
     decay = decay * torch.tensor([1.0, 1, 0, 1, 1])
     yield "a decay of 0 forgets everything", (q, k, v, decay, *others)
     yield "one token", drawn(draw, n=1, d=2, d_v=3)

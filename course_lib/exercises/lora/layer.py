@@ -31,7 +31,8 @@ def without_drawn(result):
     centred = result.mean().abs() < 0.1 * result.abs().mean()
     bounded = result.abs().max() * D_IN**0.5 < 1.001
     size = round(2 * math.log2(how_large(result) + 1e-3))
-    return torch.tensor([size, int(centred), int(bounded)])
+    inner = (result.abs() * D_IN**0.5 < 0.5).float().mean()
+    return torch.tensor([size, int(centred), int(bounded), int(inner > 0.25)])
 
 
 exercise = Exercise(

@@ -57,10 +57,13 @@ def cases(draw: Draw):
     drafted, draft, target, uniform = drafts(draw, 5, 4)
     none = torch.zeros(0, dtype=torch.long), torch.zeros(0, 4)
     yield "no drafted token", (*none, distributions(draw, 1, 4), torch.zeros(0))
-    # shares of which every quotient is exact
-    even = torch.tensor([[0.5, 0.25, 0.25]])
-    less = torch.stack([torch.tensor([0.25, 0.5, 0.25]), distributions(draw, 1, 3)[0]])
-    yield "a number equal to the quotient", (torch.tensor([0]), even, less, torch.tensor([0.5]))
+    # shares whose quotients are exact; the second token is refused too
+    even = torch.tensor([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]])
+    less = torch.tensor([[0.25, 0.5, 0.25], [0.375, 0.125, 0.5]])
+    less = torch.cat([less, distributions(draw, 1, 3)])
+    yield "a number equal to the quotient", (
+        torch.tensor([0, 0]), even, less, torch.tensor([0.5, 0.8]),
+    )  # fmt: skip
     even, far = torch.full((1, 4), 0.25), distributions(draw, 1, 4)
     near = even + torch.tensor([[-2.0, 1, 3, -2]])[:, draw.normal(4).argsort()] * 2.0**-20
     yield "a draft that is nearly the target", (
