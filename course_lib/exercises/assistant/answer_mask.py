@@ -50,6 +50,7 @@ def cases(draw: Draw):
     yield "a prompt that leaves no room for an answer", conversation(draw, 4, (4, 4), (2, 4))
     yield "as many rows as tokens", conversation(draw, 4, (1, 3), (2, 4), (3, 4), (2, 3))
     yield "one token", conversation(draw, 1, (1, 1), (1, 1))
+    yield "long rows", conversation(draw, 300, (3, 270), (258, 290), (20, 40))
     tokens, asked, lengths = conversation(draw, 8, (3, 6), (4, 7))
     places = torch.arange(8)
     padding = places >= lengths[:, None]

@@ -79,6 +79,9 @@ def cases(draw: Draw):
             ],
         ),
     )
+    probe, prompt, allowed = asked(draw, 6, 7, 4)
+    others = [[(token - 1) % 6 for token in text] for text in (prompt, *allowed)]
+    yield "answers that end with another token", (probe, others[0], others[1:])
     yield "the best first token begins no good answer", telling(draw, 5, 9, 5, wrong=whole)
     yield "a step that depends on what is written", telling(draw, 4, 12, 5, wrong=unread)
     yield "an answer in pieces of others", telling(draw, 4, 9, 5, wrong=by_place)
@@ -227,6 +230,17 @@ def first_possible(score, prompt, allowed):
     """The result is allowed, but the model was not asked: each step takes the smallest token that
     is possible. Which of them has the highest score?"""
     return written_by(score, prompt, allowed, lambda _, written: min(possible(allowed, written)))
+
+
+@exercise.mistake(raises=ValueError)
+def ended_by_zero(score, prompt, allowed):
+    """It writes on until there is a token 0. Answers may end with any token that no other place
+    has: how do you know that what is written is one of the allowed ones?"""
+    written = []
+    while written[-1:] != [END]:
+        scores = score(prompt + written, 1)[-1]
+        written.append(best(scores, possible(allowed, written)))
+    return written
 
 
 @exercise.mistake

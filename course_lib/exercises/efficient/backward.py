@@ -42,9 +42,11 @@ exercise = Exercise(
 )
 
 
-def passed(draw: Draw, *batch: int, queries: int, keys: int, d_k: int, d_v: int):
-    """Draw a text, attend, and draw the gradient of the output."""
+def passed(draw: Draw, *batch: int, queries: int, keys: int, d_k: int, d_v: int, least: int = 0):
+    """Draw a text, attend, and draw the gradient of the output; with `least`, of whole numbers."""
     q, k = draw.normal(*batch, queries, d_k), draw.normal(*batch, keys, d_k)
+    if least:  # scores are exact then, however large they are
+        q, k = (least + (x > 0).to(x) for x in (q, k))
     v, d_output = draw.normal(*batch, keys, d_v), draw.normal(*batch, queries, d_v)
     scores = q @ k.mT / d_k**0.5
     return q, k, v, scores.softmax(-1) @ v, scores.logsumexp(-1), d_output
@@ -56,6 +58,8 @@ def cases(draw: Draw):
     yield "two by two tiles", (*passed(draw, queries=4, keys=4, d_k=3, d_v=2), 2)
     yield "a last tile that is smaller", (*passed(draw, queries=7, keys=7, d_k=2, d_v=3), 3)
     yield "tiles of one score", (*passed(draw, queries=3, keys=4, d_k=2, d_v=2), 1)
+    # the exponential of the least of them is infinite: 4 x 7 x 7 / 2
+    yield "large scores", (*passed(draw, queries=5, keys=4, d_k=4, d_v=3, least=7), 2)
     yield "one key", (*passed(draw, queries=1, keys=1, d_k=3, d_v=2), 2)
     yield "more keys than queries", (*passed(draw, queries=3, keys=5, d_k=4, d_v=2), 2)
     yield "a batch of texts", (*passed(draw, 2, queries=5, keys=4, d_k=3, d_v=6), 2)

@@ -57,10 +57,12 @@ def cases(draw: Draw):
     yield "a batch of texts", (draw.normal(2, 8, 3), draw.normal(2, 8, 3), 2, 2)
     yield "two batch dimensions", (draw.normal(3, 2, 6, 4), draw.normal(3, 2, 6, 4), 2, 1)
     yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
-    yield (
-        "scores below minus a billion",
-        (1e5 + draw.normal(6, 3).abs(), -1e5 * (1 + draw.normal(6, 3).abs()), 2, 1),
-    )
+    q, k = 1e15 * (1 + draw.normal(6, 3).abs()), 1e15 * (1 + draw.normal(6, 3).abs())
+    yield "scores far below minus a billion", (q, -k, 2, 1)
+    yield "scores far above a billion", (q, k, 2, 1)
+    larger = torch.ones(12, 1)
+    larger[:2] = 1e8
+    yield "a first block of larger keys", (draw.normal(12, 3), larger * draw.normal(12, 3), 2, 2)
 
 
 @exercise.requires("each row has its own block, no later one, and as many as asked", points=2)
@@ -154,6 +156,17 @@ def without_its_own(q, k, block, chosen):
     """A row does not list its query's own block, so no token even sees itself. Which score makes a
     block win against all others?"""
     return pick(cheap(q, k, block), chosen, own=False)
+
+
+@exercise.mistake
+def its_own_by_a_number(q, k, block, chosen):
+    """A query's own block got the score 1e9, and earlier blocks that score more than that push it
+    out of its row. Which number is above every other?"""
+    scores, (n, blocks) = cheap(q, k, block), (q.shape[-2], q.shape[-2] // block)
+    back = torch.arange(n).unsqueeze(-1) // block - torch.arange(blocks)
+    scores = scores.masked_fill(back == 0, 1e9).masked_fill(back < 0, -torch.inf)
+    best, listed = scores.topk(min(chosen + 1, blocks))
+    return listed.masked_fill(best == -torch.inf, -1)
 
 
 @exercise.mistake

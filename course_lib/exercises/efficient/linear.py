@@ -53,6 +53,12 @@ def cases(draw: Draw):
     unread = torch.tensor([[False], [True], [False]])
     yield "a query whose features are zeros", (q.masked_fill(unread, -300.0), k, v)
     yield "a query whose features are zeros, causal", (q.masked_fill(unread, -300.0), k, v, True)
+    yield "keys whose features are zeros", (q, k.abs() - 300, v)
+    q, k, v = tokens(draw, 2, 3, d_k=2, d_v=4)
+    k[0, 0] = -300
+    yield "a first key of zeros in one text of a batch, causal", (q, k, v, True)
+    q, k, v = tokens(draw, 3, d_k=1, d_v=2)
+    yield "a query whose feature is very small", (q.masked_fill(unread, -16.0), k, v)
     yield "two batch dimensions, causal", (*tokens(draw, 3, 2, 4, d_k=5, d_v=2), True)
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3)
 
@@ -262,6 +268,14 @@ def nothing_to_divide_by(q, k, v, causal=False):
         pairs = (k.unsqueeze(-1) * v.unsqueeze(-2)).cumsum(-3)
         return (q.unsqueeze(-1) * pairs).sum(-2) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
     return q @ sums / (q * keys).sum(-1, keepdim=True)
+
+
+@exercise.mistake
+def queries_asked_alone(q, k, v, causal=False):
+    """Rows are zeros where the query's features are, and NaN where the keys' are: phi(q) . z is 0
+    in both. Which number do you divide by, and what if it is 0?"""
+    nothing = (phi(q) == 0).all(-1, keepdim=True)
+    return nothing_to_divide_by(q, k, v, causal).masked_fill(nothing, 0.0)
 
 
 @exercise.alternative

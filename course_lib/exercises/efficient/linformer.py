@@ -60,7 +60,7 @@ def cases(draw: Draw):
 def no_square(answer, draw: Draw):
     n = 1024
     inputs = tokens(draw, n, d_k=2, d_v=3, mixtures=5)
-    found = answer(*inputs, max_numel=n * n // 4)
+    found = answer(*inputs, max_numel=n * n // 32)
     return torch.allclose(found, linformer_attention(*inputs), atol=1e-4)
 
 

@@ -62,6 +62,8 @@ def cases(draw: Draw):
     yield "a mask in the second tile", (*words(draw, 4, d_k=2, d_v=3), hidden)
     first = [(0, 2, [(0, 2, HIDE_FIRST), (2, 4, None)])]
     yield "a first tile that hides all from a query", (*words(draw, 4, d_k=2, d_v=3), first)
+    in_turn = [(0, 2, [(0, 2, HIDE_FIRST), (2, 4, HIDE_FIRST.flip(0))])]
+    yield "no tile that shows something to each query", (*words(draw, 4, d_k=2, d_v=3), in_turn)
     yield "a window", (*words(draw, 7, d_k=3, d_v=2), band(7, 1, 3))
     yield "a batch of texts", (*words(draw, 2, 8, d_k=3, d_v=5), band(8, 2, 4))
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), whole(5, 2))
@@ -85,8 +87,9 @@ def far_below(answer, draw: Draw):
     q, k, v = 1 + draw.normal(4, 2).abs(), -1000 - draw.normal(4, 2).abs(), draw.normal(4, 3)
     places = torch.arange(4)
     far = (places.unsqueeze(-1) - places).abs() > 1
-    # so far that 1e9 is not: what is hidden must be below them as well
-    for lowered, dtype in ((0, torch.float32), (1e10, torch.float64)):
+    # so far that 1e9 is not, nor 1e30: what is hidden must be below them as well
+    further = 1e35 * draw.normal(4).argsort().add(1).unsqueeze(-1)
+    for lowered, dtype in ((0, torch.float32), (further, torch.float32), (1e10, torch.float64)):
         inputs = q.to(dtype), k.to(dtype) - lowered, v.to(dtype)
         scores = inputs[0] @ inputs[1].mT / 2**0.5
         for plan, seen in (

@@ -34,6 +34,8 @@ def cases(draw: Draw):
     yield "a recurrent network, short", ("rnn", n, d)
     yield "attention, one word", ("attention", 1, d)
     yield "a recurrent network, one word", ("rnn", 1, d)
+    yield "attention, as many words as numbers in each", ("attention", d, d)
+    yield "a recurrent network, as many words as numbers in each", ("rnn", d, d)
     yield "attention, a book", ("attention", draw.number(10**5, 10**6), 512)
     yield "a recurrent network, a book", ("rnn", draw.number(10**5, 10**6), 512)
     yield "attention, sizes beyond all models", ("attention", 10**9 + 9, 1023)

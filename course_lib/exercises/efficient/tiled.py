@@ -56,6 +56,8 @@ def cases(draw: Draw):
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 4)
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 2)
     yield "more keys than queries", (draw.normal(3, 2), draw.normal(5, 2), draw.normal(5, 4), 2)
+    yield "more queries than keys", (draw.normal(5, 2), draw.normal(3, 2), draw.normal(3, 4), 2)
+    yield "a block longer than the text", (*words(draw, 5, d_k=3, d_v=2), 8)
     yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
 
 
@@ -83,9 +85,10 @@ def large_scores(answer, draw: Draw):
     rising = 1000 * k.abs().sort(dim=0).values
     # all of them so far from 0 that a peak has to begin below
     far = 1000 * torch.arange(20.0, 28.0).unsqueeze(-1).repeat(1, 4)
+    inputs = [(1 + q.abs(), factor * far) for factor in (1, 1e6, 1e30)]
     return all(
         torch.allclose(answer(some_q, keys, v, 2), dense, atol=1e-3)
-        for some_q, some in ((q.abs(), rising), (1 + q.abs(), far), (1 + q.abs(), 1e6 * far))
+        for some_q, some in ((q.abs(), rising), *inputs)
         for keys in (some, -some, some.flip(0), -some.flip(0))
         for dense in [scaled_dot_product_attention(some_q, keys, v)]
     )

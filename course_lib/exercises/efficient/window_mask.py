@@ -33,6 +33,7 @@ def cases(draw: Draw):
     yield "four words, three in sight", (4, 3)
     yield "an odd width", (n, 2 * side + 1)
     yield "itself alone", (3, 1)
+    yield "a width of 0", (n, 0)
     yield "an even width", (n, 2 * side)
     yield "a width of two", (draw.number(5, 30), 2)
     yield "wider than the text", (side, n)
@@ -139,7 +140,7 @@ def without_itself(n, width):
 def pieces(n, width):
     """The text was cut into pieces, and words see their own piece only: two neighbours on either
     side of a cut miss each other. Around whom does a window stand?"""
-    piece = torch.arange(n) // width
+    piece = torch.arange(n) // max(width, 1)
     return piece.unsqueeze(-1) == piece
 
 

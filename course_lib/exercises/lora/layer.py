@@ -23,13 +23,16 @@ def how_large(w: Tensor) -> float:
 
 
 def without_drawn(result):
-    """Keep of initial numbers, which are free, how large they are and whether they are centred."""
+    """Keep of initial numbers, which are free, their size, and whether they keep to the bounds."""
     if not isinstance(result, Tensor) or result.shape not in ((RANK, D_IN), (D_OUT, RANK)):
         return result
     if result.shape == (D_OUT, RANK):
         return torch.tensor([result.any()])
     centred = result.mean().abs() < 0.1 * result.abs().mean()
-    return torch.tensor([round(2 * math.log2(how_large(result) + 1e-3)), int(centred)])
+    bounded = result.abs().max() * D_IN**0.5 < 1.001
+    size = round(2 * math.log2(how_large(result) + 1e-3))
+    inner = (result.abs() * D_IN**0.5 < 0.5).float().mean()
+    return torch.tensor([size, int(centred), int(bounded), int(inner > 0.25)])
 
 
 exercise = Exercise(
@@ -99,6 +102,9 @@ def drawn_as_linear(answer, draw: Draw):
     a, other = (answer(build=build, initial="a") for build in (LARGE, OTHER))
     # the standard error of the size is 0.006
     near = abs(how_large(a) - 1) < 0.05 and abs(float(a.mean())) * D_IN**0.5 < 0.05
+    # half of what is drawn uniformly is in the inner half, and nothing is beyond the bounds
+    size = a.abs() * D_IN**0.5
+    near = near and size.max() < 1.001 and abs(float((size < 0.5).float().mean()) - 0.5) < 0.05
     return a.shape == (RANK, D_IN) and near and not torch.equal(a, other)
 
 
@@ -273,6 +279,13 @@ def kaiming_as_for_relu(self, rank, d_in):
     """`a` was drawn by `kaiming_uniform_` as for a network of ReLUs: without `a=5**0.5`, as
     `nn.Linear` has it, the numbers are sqrt(6) times larger."""
     return nn.init.kaiming_uniform_(torch.empty(rank, d_in))
+
+
+@exercise.mistake(step="drawn")
+def kaiming_normal(self, rank, d_in):
+    """`a` was drawn by `kaiming_normal_`: as wide as it should be, but some numbers lie beyond
+    1/sqrt(d_in). `nn.Linear` draws uniformly between the bounds."""
+    return nn.init.kaiming_normal_(torch.empty(rank, d_in), a=5**0.5)
 
 
 @exercise.mistake(step="drawn")

@@ -28,7 +28,7 @@ def drawn(draw: Draw, d_out: int, d_in: int, rank: int, alpha: float):
 def cases(draw: Draw):
     yield "rank 1", drawn(draw, 2, 3, 1, 1.0)
     yield "rank 2, alpha 4", drawn(draw, 3, 5, 2, 4.0)
-    yield "more numbers out than in, alpha a fraction", drawn(draw, 6, 4, 3, 0.5)
+    yield "more numbers out than in, alpha a fraction", drawn(draw, 7, 6, 3, 0.5)
     yield "alpha as large as the rank", drawn(draw, 5, 6, 4, 4.0)
     yield "a square weight", drawn(draw, 4, 4, 2, 6.0)
     yield "three sizes the same", drawn(draw, 3, 3, 3, 2.0)

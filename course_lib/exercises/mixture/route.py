@@ -39,8 +39,12 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6), 3)
 
 
-@exercise.requires("the weights of each token are positive, fall, and sum to 1")
+@exercise.requires("each token has k experts, and weights that are positive, fall, and sum to 1")
 def shares(answer, draw: Draw):
+    # of equal scores any may be chosen, but none of them twice
+    alike, _ = answer(draw.normal(5, 4), draw.normal(4, 1).expand(4, 6), 3)
+    if any(len(set(row)) < 3 for row in alike.tolist()):
+        return False
     _, weights = answer(draw.normal(2, 9, 4), draw.normal(4, 8), 3)
     sums = weights.sum(-1)
     falling = (weights[..., :-1] >= weights[..., 1:]).all()

@@ -140,6 +140,11 @@ def any_token(answer, draw: Draw):
     tokens, inputs, targets, mask = many(answer, draw, 1.0)
     random = (targets != -100) & (inputs != mask) & (inputs != tokens)
     counts = torch.bincount(inputs[random], minlength=VOCAB)
+    # of two ids, one of which is the mask, a random one is as often the token itself
+    alike = torch.zeros(40, 500, dtype=torch.long)
+    again, _ = answer(alike, 1.0, 1, 2, (), draw.number(0, 1000))
+    if not near((again == 0).float().mean(), 0.1 + 0.1 / 2, alike.numel()):
+        return False
     return len(counts) == VOCAB and counts.min() > 0 and counts.max() < 4 * counts.float().mean()
 
 

@@ -36,6 +36,8 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 5),)
     yield "as many groups as answers", (2 * draw.normal(4, 4) - 1,)
     yield "rewards that hardly differ", (0.0002 * draw.normal(3, 6),)
+    # sixteenths, of which the mean of four is exact
+    yield "large rewards that hardly differ", (1000 + draw.integers(0, 9, 3, 4) / 16,)
     yield "another eps", (draw.normal(2, 3), 0.5)
 
 
@@ -115,6 +117,17 @@ def eps_inside(rewards, eps=1e-4):
     """eps was added to the variance, under the root. It is added to the standard deviation."""
     centred, spread = deviations(rewards)
     return centred / (spread**2 + eps).sqrt()
+
+
+@exercise.mistake
+def mean_of_squares(rewards, eps=1e-4):
+    """The variance is the mean of the squares less the square of the mean. In large rewards that
+    hardly differ both are nearly the same number, and rounding is all that is left, or the root of
+    something negative. What do you have once the mean is taken off?"""
+    rewards, n = rewards.detach(), rewards.shape[-1]
+    mean = rewards.mean(-1, keepdim=True)
+    variance = (rewards.square().mean(-1, keepdim=True) - mean.square()) * n / (n - 1)
+    return (rewards - mean) / (variance.sqrt() + eps)
 
 
 @exercise.mistake

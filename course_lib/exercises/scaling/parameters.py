@@ -32,7 +32,8 @@ def cases(draw: Draw):
     yield "several layers", (layers, d_model, d_attention, d_ff)
     yield "narrow attention", (layers, d_ff, d_model, d_attention)
     yield "as wide as the model", (layers, d_model, d_model, d_ff)
-    million = [draw.number(10**5, 10**6) for _ in range(4)]
+    yield "attention as wide as the network", (layers, d_model, d_ff, d_ff)
+    million = [draw.number(10**6, 10**7) for _ in range(4)]
     yield "sizes that no model has", tuple(million)
     yield "the base of 2017, one stack", (6, 512, 512, 2048)
     yield "GPT-3", (96, 12288, 12288, 4 * 12288)

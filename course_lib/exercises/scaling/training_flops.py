@@ -35,6 +35,9 @@ def cases(draw: Draw):
     yield "weights alone", (parameters, tokens)
     yield "with attention", (parameters, tokens, layers, context, d_attention)
     yield "attention alone", (0, tokens, layers, context, d_attention)
+    yield "layers and context, but no width of attention", (parameters, tokens, layers, context)
+    yield "no layer", (parameters, tokens, 0, context, d_attention)
+    yield "fewer tokens than the context has", (parameters, 5, layers, context, d_attention)
     yield "GPT-3", (174_600_000_000, 300_000_000_000, 96, 2048, 12288)
 
 

@@ -36,6 +36,7 @@ def cases(draw: Draw):
     a = torch.rand(6, 3, generator=torch.Generator().manual_seed(draw.number(0, 1000)))
     a[2] = 0
     yield "a decay of 0 forgets everything", (a, draw.normal(6, 3))
+    yield "a long text", (1 - draw.normal(40, 2).abs() / 9, draw.normal(40, 2))
     yield "one token", (draw.normal(1, 4), draw.normal(1, 4))
     yield "a batch of texts", (draw.normal(3, 4, 2), draw.normal(3, 4, 2))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4), draw.normal(2, 3, 5, 4))

@@ -36,6 +36,8 @@ def cases(draw: Draw):
     images = draw.normal(5, 4)
     yield "texts near their images", (images, images + draw.normal(5, 4) / 4, 0.1)
     yield "a very low temperature", (images, images + draw.normal(5, 4) / 9, 0.005)
+    wrong = images * torch.tensor([[-1.0], [1], [1], [1], [1]]) + draw.normal(5, 4) / 9
+    yield "a pair that is badly wrong, and a very low temperature", (images, wrong, 0.006)
     yield "vectors of unlike lengths", (draw.normal(3, 5) * 20, draw.normal(3, 5) / 20, 0.7)
     yield "a temperature of one, as a whole number", (draw.normal(7, 4), draw.normal(7, 4), 1)
     yield "one pair", (draw.normal(1, 4), draw.normal(1, 4), 0.5)
@@ -51,8 +53,9 @@ def near_pairs(draw: Draw):
 def lengths(answer, draw: Draw):
     images, texts = near_pairs(draw)
     longer = images * (1 + 5 * draw.normal(4, 1).abs()), texts * (1 + draw.normal(4, 1).abs())
-    found = [answer(*pair, 0.3) for pair in ((images, texts), longer, (-images, texts))]
-    return torch.allclose(found[0], found[1], atol=1e-4) and (found[2] - found[0]).abs() > 1e-3
+    pairs = (images, texts), longer, (images / 1e5, texts / 1e4), (-images, texts)
+    plain, *same, other = (answer(*pair, 0.3) for pair in pairs)
+    return (other - plain).abs() > 1e-3 and all(torch.allclose(x, plain, atol=1e-4) for x in same)
 
 
 @exercise.requires("to exchange images and texts changes nothing, to exchange two texts does")
@@ -129,6 +132,14 @@ def log_of_a_quotient(images, texts, temperature):
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
     shares = [x.exp() / x.exp().sum(-1, keepdim=True) for x in (scores, scores.mT)]
     return -sum(x.diagonal().log().mean() for x in shares) / 2
+
+
+@exercise.mistake
+def log_of_softmax(images, texts, temperature):
+    """A pair that is badly wrong costs infinity: at a low temperature its softmax is 0 in a
+    float32, and the logarithm is taken of that. Which function takes both steps at once?"""
+    scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    return -sum(x.softmax(-1).diagonal().log().mean() for x in (scores, scores.mT)) / 2
 
 
 @exercise.mistake

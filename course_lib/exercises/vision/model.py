@@ -37,6 +37,7 @@ def cases(draw: Draw):
     yield "one image of two by two patches", (draw.normal(1, 4, 4),), (3, 1, 4, 2, 1, 4, 2, 6)
     yield "as many channels as pixels", (draw.normal(4, 4, 4),), (2, 4, 4, 4, 2, 6, 3, 5)
     yield "three channels, nine patches", (draw.normal(3, 6, 6),), (5, 3, 6, 2, 2, 4, 1, 7)
+    yield "no block", (draw.normal(1, 4, 4),), (3, 1, 4, 2, 0, 4, 2, 6)
     yield "a batch of images", (draw.normal(3, 2, 4, 4),), (4, 2, 4, 2, 3, 6, 2, 8)
     yield "two batch dimensions", (draw.normal(2, 3, 1, 4, 4),), (3, 1, 4, 1, 1, 4, 2, 6)
     build = (3, 2, 4, 2, 2, 4, 2, 6, Named("block", Probe("sum_of_seen")))
@@ -155,7 +156,7 @@ def no_blocks(self, x):
     return x
 
 
-@exercise.mistake(step="run")
+@exercise.mistake(step="run", raises=IndexError)
 def first_block_alone(self, x):
     """Only the first block was used. Does a `return` end the loop in its first round?"""
     return self.blocks[0](x)
