@@ -119,6 +119,7 @@ class Exercise:
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `small_only` says why a reference with an exponential is not tried on large numbers.
     `no_gradient` says why the gradients of a result with floats are not judged.
+    `constants` are the arguments through which nobody learns: their gradients are not judged.
     `no_edge` says of cases that `run/edges.py` makes why they are none here.
     `in_steps` is the reference cut into methods, of which known mistakes change one.
     `broken` is the reference with a fault in one line, for the learner to mend.
@@ -141,6 +142,7 @@ class Exercise:
     canonical: Callable[[Any], Any] = lambda result: result
     small_only: str = ""
     no_gradient: str = ""
+    constants: tuple[str, ...] = ()
     no_edge: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     properties: list[Property] = field(default_factory=list)

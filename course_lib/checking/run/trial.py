@@ -229,6 +229,7 @@ class AnswerRun:
 
     def _run(self, request: Request) -> Reply:
         reply = self._answer.run(replace(request, watch=self._watch))
+        reply = _without_constants(self.exercise, reply)
         return replace(reply, output=in_form(reply.output, self._form))
 
     def _obeys(self, law: Property, trial: Trial) -> bool:
@@ -289,7 +290,17 @@ def cases(exercise: Exercise, seed: int) -> list[Question]:
 def ask(exercise: Exercise, case: Case, seed: int, **more: Any) -> Question:
     """Ask for a case, by default for its result alone; the reference replies."""
     request = request_for(exercise, case, seed, **more)
-    return Question(case, request, InProcess(exercise.reference).run(request))
+    reply = InProcess(exercise.reference).run(request)
+    return Question(case, request, _without_constants(exercise, reply))
+
+
+def _without_constants(exercise: Exercise, reply: Reply) -> Reply:
+    """Leave the gradients of an exercise's constants out of a reply."""
+    if not (reply.gradients and exercise.constants):
+        return reply
+    places = {str(i) for i, x in enumerate(exercise.parameters) if x.name in exercise.constants}
+    judged = {name: x for name, x in reply.gradients.items() if name not in places}
+    return replace(reply, gradients=judged)
 
 
 class _Ended(Exception):
@@ -460,7 +471,7 @@ def _enlarged(exercise: Exercise, question: Question, seed: int) -> Question:
         factor=factor,
         cotangent=change_tensors(question.fuller.request.cotangent, _doubled),
     )
-    expected = InProcess(exercise.reference).run(request)
+    expected = _without_constants(exercise, InProcess(exercise.reference).run(request))
     scale = _size(expected.output), _size(expected.gradients)
     return Question(case, request, expected, scale=scale)
 

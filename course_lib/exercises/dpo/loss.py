@@ -18,6 +18,7 @@ exercise = Exercise(
         "sigmoid(-1000) is 0 in floating point, and its logarithm minus infinity, where -1000 is "
         "right. Which function of torch takes both steps at once?",
     ),
+    constants=("chosen_before", "rejected_before"),
     clauses={
         "c and r are log p": "rejected_preferred",
         "It stays exact where the sigmoid": "log_of_sigmoid",

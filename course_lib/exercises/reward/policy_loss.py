@@ -24,6 +24,7 @@ exercise = Exercise(
         "advantage of -1. Which of the two products is the smaller one each time?",
         "A boolean tensor as an index keeps what is True, in one long row.",
     ),
+    constants=("old",),
     # an advantage has one axis: the second is its last
     equivalent=("-1 -> 1",),
     small_only="the ratio is an exponential, and a model that far from itself has lost its way",
