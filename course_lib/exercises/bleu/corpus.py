@@ -79,6 +79,7 @@ def cases(draw: Draw):
         ),
     )
     yield "no sentence has four words", ([list("abc"), ["d"]], [list("abcx"), list("de")])
+    yield "no sentence", ([], [])
     yield "nothing was written", ([[]], [list("abc")])
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
 

@@ -78,6 +78,11 @@ def cases(draw: Draw):
     yield "one word", (draw.normal(1, 4), draw.normal(3, 4)), (4, 2, 6)
     yield "one source word", (draw.normal(3, 4), draw.normal(1, 4)), (4, 2, 6)
     yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(3, 4)), (4, 2, 5)
+    yield (
+        "as many words as source words, a mask for the words alone",
+        (draw.normal(3, 4), draw.normal(3, 4), causal_mask(3)),
+        (4, 2, 5),
+    )
     parts = {
         "attention": Probe("attention_to_all_alike"),
         "feed_forward": Probe("network_of_one_matrix"),
@@ -89,6 +94,11 @@ def cases(draw: Draw):
             (draw.normal(3, 6), draw.normal(3, 6), causal_mask(3), draw.mask(3, 3)),
             (6, 2, 5, Named(name, part)),
         )
+    yield (
+        "another norm_layer, norm before the layers",
+        (draw.normal(3, 6), draw.normal(4, 6), causal_mask(3)),
+        (6, 2, 5, "pre", Named("norm_layer", Probe("stretch_and_shift"))),
+    )
 
 
 @exercise.requires("under a causal mask no word sees its future, and each sees its past")
