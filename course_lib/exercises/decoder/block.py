@@ -1,5 +1,7 @@
 """One block of the decoder, constructor and all: three sublayers, two of which look."""
 
+import copy
+
 import torch
 from torch import nn
 
@@ -234,6 +236,14 @@ def own_norm(self, norm_layer):
     """`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and
     normalise by `layer_norm` where they get none."""
     return ()
+
+
+@exercise.mistake(step="two")
+def copied(self, attention, d_model, heads):
+    """The second attention is a copy of the first, so both begin with the same weights. Who makes
+    an attention here, and how many are wanted?"""
+    itself = attention(d_model, heads)
+    return itself, copy.deepcopy(itself)
 
 
 @exercise.mistake(raises=AttributeError)

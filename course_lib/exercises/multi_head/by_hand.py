@@ -20,7 +20,10 @@ def sentence(names: int) -> tuple[Tensor, Tensor, Tensor]:
     wanted = (own.unsqueeze(-1) + torch.tensor([1, 2])) % names
     # one wants them the other way round, so that wanting and being wanted are never the same
     wanted[own == 0] = torch.tensor([2, 1]) % names
-    return own, wanted, torch.randn(names, 1, generator=generator).double()
+    numbers = torch.randn(names, 1, generator=generator).double()
+    # so far apart that a little of the wrong one shows, where there are two
+    numbers[0], numbers[-1] = 1, -1
+    return own, wanted, numbers
 
 
 def at_random(names: int) -> tuple[Tensor, Tensor, Tensor]:
