@@ -171,7 +171,7 @@ def penalty_by_sentence(hypotheses, references, most=4):
     return 100 * score * sum(penalties) / len(penalties) if score else 0.0
 
 
-@exercise.mistake
+@exercise.mistake(raises=ZeroDivisionError)
 def mean_of_sentences(hypotheses, references, most=4):
     """BLEU was computed for each sentence, and averaged. One sentence without a matching 4-gram is
     0 then, however good the rest of it: what is added up over the corpus before it is divided?"""
@@ -192,7 +192,7 @@ def mean_of_precisions(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake
+@exercise.mistake(raises=ZeroDivisionError)
 def mean_of_all_precisions(hypotheses, references, most=4):
     """The precisions of the sentences were averaged, and a sentence too short for an n-gram counted
     as 0. A sentence of 30 tokens should count more than one of 3: add up the matches and the

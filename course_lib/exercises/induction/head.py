@@ -67,7 +67,8 @@ def behaviour(matrices):
         return [0, "shapes that do not fit the stream"]
     if all(_finds((w_q, w_k, w_v, w_o), text(vocab), vocab) for text in (written, longest)):
         # what float64 holds may be too large for the dtype in which a layer computes
-        held = _finds(computed, written(vocab), vocab)
+        text = longest(vocab)
+        held = _finds(computed, torch.cat([text[:40], text[-1:]]), vocab)
         return [vocab, FOUND if held else "numbers too large for their dtype"]
     tokens = written(vocab)
     before, mask = before_each(tokens), causal_mask(len(tokens))
