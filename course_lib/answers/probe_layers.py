@@ -145,6 +145,34 @@ def first_is_nan() -> Callable:
 
 
 @layer
+def unchanged() -> Callable:
+    """Return the very tensor that came in, as dropout does that is off."""
+    return lambda x: x
+
+
+@layer
+def one_mean_for_all() -> Callable:
+    """Average all words, and give each of them the same memory: nobody may write there."""
+    return lambda x: x.mean(-2, keepdim=True).expand_as(x)
+
+
+@layer
+def told_apart() -> Callable:
+    """Add to the words what comes after them, each with its own factor; any of it may be None."""
+
+    def add_all(
+        x: Tensor,
+        first: Tensor | None = None,
+        second: Tensor | None = None,
+        third: Tensor | None = None,
+    ) -> Tensor:
+        given = enumerate((first, second, third), 2)
+        return 0.5 * x + sum(factor * y for factor, y in given if y is not None)
+
+    return add_all
+
+
+@layer
 def scaled_and_shifted() -> Callable:
     """Multiply the words by a second argument, and add a third."""
 
@@ -170,16 +198,22 @@ def counting_decoder(vocab: int, factor: int) -> Callable:
 def counting_translator(vocab: int, factor: int, stop: int) -> nn.Module:
     """Make an encoder-decoder without parameters, whose next token depends on all that it may see.
 
-    About one in seven of its tokens is `stop`, and the others are below it.
+    About one in seven of its tokens is `stop`; the others are 1 to 9, and 11. The decoder's states
+    are how far each token is from the next one, of which the output makes logits. Called as a
+    whole, as in training, it refuses to be cut off from its gradients.
     """
 
     def visible(source: Tensor, mask: Tensor | None) -> Tensor:
         return torch.ones_like(source) if mask is None else mask.squeeze(-2).to(source)
 
+    class Opposite(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            return -states
+
     class Translator(nn.Module):
         def __init__(self):
             super().__init__()
-            self.output = nn.Identity()
+            self.output = Opposite()
 
         def encoder(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
             source = tokens.to(torch.float32)
@@ -191,11 +225,14 @@ def counting_translator(vocab: int, factor: int, stop: int) -> nn.Module:
             read = (states * visible(states, memory_mask)).sum(-1, keepdim=True)
             places = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
             number = factor * (tokens * places).cumsum(-1) + places + read.long()
-            likeliest = torch.where(number % 7 == 3, stop, number % stop)
+            others = torch.where(number % 11 == 5, 11, 1 + number % 9)
+            likeliest = torch.where(number % 7 == 3, stop, others)
             every = torch.arange(vocab, device=tokens.device)
-            return -(every - likeliest.unsqueeze(-1)).square().to(memory)
+            return (every - likeliest.unsqueeze(-1)).square().to(memory)
 
         def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None):
+            if not torch.is_grad_enabled():
+                raise RuntimeError("asked under `no_grad`: no gradient would reach the model")
             return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
 
     return Translator()
@@ -215,7 +252,8 @@ def stretch_and_shift() -> Callable:
 def average_of_values() -> Callable:
     """Attend to all keys alike, whatever the queries."""
 
-    def average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    # no default: whoever attends hands a mask over, or None
+    def average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         return v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
 
     return average
@@ -257,6 +295,10 @@ def attention_to_all_alike() -> Callable:
             seen = torch.ones(query.shape[-2], key.shape[-2]).to(query)
             seen = seen if mask is None else seen * mask
             return self.w(query) / self.heads + seen @ value
+
+        def __deepcopy__(self, memo: dict) -> nn.Module:
+            # whoever wants another one makes it: a copy is told by its number of heads
+            return AllAlike(self.w.in_features, 2 * self.heads)
 
     return AllAlike
 

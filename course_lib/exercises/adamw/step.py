@@ -47,6 +47,7 @@ def cases(draw: Draw):
     yield "a matrix", (*state(draw, 3, 5), draw.number(2, 9), 0.01, 0.1)
     yield "a late step", (*state(draw, 2, 3), 5000, 0.3, 0.1)
     yield "one number", (*state(draw), 4, 0.2, 0.3)
+    yield "the usual decay", (*state(draw, 4), 6, 0.1)
     yield "other betas", (*state(draw, 4), 6, 0.1, 0.1, (0.8, 0.95))
     yield "a large epsilon", (*state(draw, 4), 6, 0.1, 0.1, (0.9, 0.99), 4.0)
     size, (parameter, gradient, first, second) = torch.tensor([0, 1, 1e-3, 1]), state(draw, 4)

@@ -49,6 +49,8 @@ def cases(draw: Draw):
     yield "a sentence of three tokens and one of one", (x, gain, bias, padding)
     yield "real tokens anywhere", (*words(draw, 3, 4, 2), draw.mask(3, 4))
     yield "small tokens, another eps", (0.1 * x, gain, bias, padding, 0.5)
+    yield "another eps without a mask", (*words(draw, 2, 4, 3), None, 0.5)
+    yield "an eps of 0", (0.1 * draw.normal(2, 4, 3), gain, bias, padding, 0.0)
     one = torch.tensor([[False, False, False], [False, True, False]])
     # under a small eps, rounding alone moves what is divided by its root
     yield "one real token", (*words(draw, 2, 3, 4), one, 0.5)
@@ -87,7 +89,11 @@ def far_from_zero(answer, draw: Draw):
     # multiples of 1/16, which a float32 holds that far away as well
     x, (_, gain, bias), mask = draw.integers(-48, 49, 3, 4, 6) / 16, words(draw, 6), draw.mask(3, 4)
     near, far = answer(x, gain, bias, mask)[mask], answer(x + 8192, gain, bias, mask)[mask]
-    return (near - bias).abs().max() > 0.1 and torch.allclose(far, near, atol=2e-2)
+    # a float64 holds them farther away
+    doubles = answer(x.double() + 2**30, gain.double(), bias.double(), mask)[mask]
+    return (near - bias).abs().max() > 0.1 and all(
+        torch.allclose(found, near.to(found), atol=2e-2) for found in (far, doubles)
+    )
 
 
 @exercise.requires("where no token is real, mean and variance are 0")

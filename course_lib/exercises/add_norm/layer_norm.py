@@ -42,7 +42,9 @@ def cases(draw: Draw):
     yield "as many tokens as entries", words(draw, 4, 4)
     yield "small tokens", (0.01 * draw.normal(2, 4), draw.normal(4), draw.normal(4))
     yield "another eps", (*words(draw, 2, 5), 0.5)
+    yield "an eps of 0", (0.1 * draw.normal(2, 6), *words(draw, 6)[1:], 0.0)
     yield "a token of equal entries", (torch.full((1, 4), 2.0), draw.normal(4), draw.normal(4))
+    yield "tokens of one entry", words(draw, 3, 1)
     yield "a token that is no sentence", words(draw, 6)
     yield "a batch of sentences", words(draw, 2, 3, 5)
     yield "two batch dimensions", words(draw, 3, 2, 4, 6)
@@ -79,7 +81,11 @@ def far_from_zero(answer, draw: Draw):
     # multiples of 1/16, which a float32 holds that far away as well
     x, (_, gain, bias) = draw.integers(-48, 49, 4, 6) / 16, words(draw, 4, 6)
     near, far = answer(x, gain, bias), answer(x + 8192, gain, bias)
-    return (near - bias).abs().max() > 0.1 and torch.allclose(far, near, atol=2e-2)
+    # a float64 holds them farther away
+    doubles = (x.double() + 2**30, gain.double(), bias.double())
+    return (near - bias).abs().max() > 0.1 and all(
+        torch.allclose(found, near.to(found), atol=2e-2) for found in (far, answer(*doubles))
+    )
 
 
 def normed(x, gain, bias, eps, over=-1, correction=0):

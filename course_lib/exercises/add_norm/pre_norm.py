@@ -47,6 +47,16 @@ def cases(draw: Draw):
         (draw.normal(3, 4), draw.normal(3, 1), draw.normal(3, 4)),
         (Probe("scaled_and_shifted"), 4),
     )
+    yield (
+        "a layer with three arguments, one of them None",
+        (draw.normal(3, 4), None, draw.normal(3, 1), draw.normal(3, 4)),
+        (Probe("told_apart"), 4),
+    )
+    yield (
+        "a layer that finds one mean for all",
+        (draw.normal(4, 3),),
+        (Probe("one_mean_for_all"), 3),
+    )
     yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
     yield "one token alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)

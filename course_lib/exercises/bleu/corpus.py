@@ -79,6 +79,7 @@ def cases(draw: Draw):
         ),
     )
     yield "no sentence has four words", ([list("abc"), ["d"]], [list("abcx"), list("de")])
+    yield "no sentence", ([], [])
     yield "nothing was written", ([[]], [list("abc")])
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
 
@@ -170,7 +171,7 @@ def penalty_by_sentence(hypotheses, references, most=4):
     return 100 * score * sum(penalties) / len(penalties) if score else 0.0
 
 
-@exercise.mistake
+@exercise.mistake(raises=ZeroDivisionError)
 def mean_of_sentences(hypotheses, references, most=4):
     """BLEU was computed for each sentence, and averaged. One sentence without a matching 4-gram is
     0 then, however good the rest of it: what is added up over the corpus before it is divided?"""
@@ -191,7 +192,7 @@ def mean_of_precisions(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake
+@exercise.mistake(raises=ZeroDivisionError)
 def mean_of_all_precisions(hypotheses, references, most=4):
     """The precisions of the sentences were averaged, and a sentence too short for an n-gram counted
     as 0. A sentence of 30 tokens should count more than one of 3: add up the matches and the

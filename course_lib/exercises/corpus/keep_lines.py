@@ -55,15 +55,23 @@ def cases(draw: Draw):
     yield "a comma, a colon and dots", page(draw, *(line(draw, end=x) for x in ",:;)\u2026"))
     yield "all five ends", page(draw, *(line(draw, end=x) for x in '.!?"\u201d'), good=0)
     yield "an opening quotation mark", page(draw, line(draw, end="\u201c"), line(draw, end="'"))
-    yield "five words are enough", page(draw, line(draw, 5), line(draw, 4), "Oh.")
+    yield (
+        "five words are enough",
+        page(draw, line(draw, 5), line(draw, 4), "Oh.", "It's a well-known fact."),
+    )
     yield "blanks are no words", page(draw, f"{words(draw, 2)}   {line(draw, 2)}")
     yield "indented lines", page(draw, "   " + line(draw), line(draw), "\t" + line(draw, 2))
+    yield "tabs between words", page(draw, line(draw, 5).replace(" ", "\t"), good=2)
+    again = line(draw)
+    yield "a line that comes again", page(draw, again, again, good=1)
     yield "empty lines", page(draw, "", line(draw), "", "   ")
     yield "JavaScript", page(draw, f"Please enable JavaScript {line(draw)}", good=4)
     yield "javascript in capitals", page(draw, f"ENABLE JAVASCRIPT {line(draw)}", good=4)
+    yield "javascript inside a word", page(draw, f"{words(draw, 3)} noJavaScripts {line(draw)}")
     yield "javascript without a capital", page(draw, f"{words(draw, 3)} javascript: {line(draw)}")
     yield "too little is left", page(draw, line(draw, 3), line(draw, end=""), good=2)
     yield "lorem ipsum", page(draw, f"Lorem Ipsum {line(draw)}", good=5)
+    yield "lorem ipsum in brackets", page(draw, f"(Lorem ipsum.) {line(draw)}", good=5)
     yield "lorem ipsum in a short line", page(draw, "lorem ipsum", good=5)
     yield "lorem alone, and ipsum alone", page(draw, f"Lorem {line(draw)}", f"ipsum {line(draw)}")
     yield "code", page(draw, "if (x) { return; }", good=5)
@@ -137,6 +145,14 @@ def four_words(text):
 def words_not_counted(text):
     """Short lines are kept: nobody counts their words."""
     return filtered(text, least=0)
+
+
+@exercise.mistake
+def once_only(text):
+    """A line that comes again was left out. The source does that to sentences, beside the rules
+    given here: does any of these ask whether a line has come before?"""
+    kept = list(dict.fromkeys(keep_lines(text).split("\n")))
+    return "\n".join(kept) if len(kept) >= 3 else ""
 
 
 @exercise.mistake

@@ -1,5 +1,7 @@
 """One block of the decoder, constructor and all: three sublayers, two of which look."""
 
+import copy
+
 import torch
 from torch import nn
 
@@ -78,6 +80,11 @@ def cases(draw: Draw):
     yield "one word", (draw.normal(1, 4), draw.normal(3, 4)), (4, 2, 6)
     yield "one source word", (draw.normal(3, 4), draw.normal(1, 4)), (4, 2, 6)
     yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(3, 4)), (4, 2, 5)
+    yield (
+        "as many words as source words, a mask for the words alone",
+        (draw.normal(3, 4), draw.normal(3, 4), causal_mask(3)),
+        (4, 2, 5),
+    )
     parts = {
         "attention": Probe("attention_to_all_alike"),
         "feed_forward": Probe("network_of_one_matrix"),
@@ -89,6 +96,11 @@ def cases(draw: Draw):
             (draw.normal(3, 6), draw.normal(3, 6), causal_mask(3), draw.mask(3, 3)),
             (6, 2, 5, Named(name, part)),
         )
+    yield (
+        "another norm_layer, norm before the layers",
+        (draw.normal(3, 6), draw.normal(4, 6), causal_mask(3)),
+        (6, 2, 5, "pre", Named("norm_layer", Probe("stretch_and_shift"))),
+    )
 
 
 @exercise.requires("under a causal mask no word sees its future, and each sees its past")
@@ -224,6 +236,14 @@ def own_norm(self, norm_layer):
     """`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and
     normalise by `layer_norm` where they get none."""
     return ()
+
+
+@exercise.mistake(step="two")
+def copied(self, attention, d_model, heads):
+    """The second attention is a copy of the first, so both begin with the same weights. Who makes
+    an attention here, and how many are wanted?"""
+    itself = attention(d_model, heads)
+    return itself, copy.deepcopy(itself)
 
 
 @exercise.mistake(raises=AttributeError)

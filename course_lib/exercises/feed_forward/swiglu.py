@@ -38,6 +38,9 @@ def cases(draw: Draw):
     yield "one token", (draw.normal(1, 3),), (3, 7)
     yield "a single token, not in a text", (draw.normal(4),), (4, 6)
     yield "a batch of texts", (draw.normal(3, 4, 2),), (2, 5)
+    # one product each, so that nothing cancels
+    large = 1e5 * (1 + draw.normal(2, 1).abs()) * torch.tensor([[1.0], [-1.0]])
+    yield "large numbers", (large,), (1, 1)
     yield "two batch dimensions", (draw.normal(2, 3, 4, 5),), (5, 6)
 
 
@@ -86,6 +89,20 @@ def gated_by_gelu(self, gate, other):
     """The gate was bent by GELU. That is a network of the same family (GEGLU), but here the formula
     says swish(z) = z sigmoid(z)."""
     return F.gelu(gate) * other
+
+
+@exercise.mistake(step="hidden")
+def overflowing(self, gate, other):
+    """Right for small numbers, and NaN for large ones: e^z is infinite from z = 89 on, and infinity
+    over infinity is no number. Which function of torch gives the sigmoid for any z?"""
+    return gate * torch.exp(gate) / (1 + torch.exp(gate)) * other
+
+
+@exercise.mistake(step="hidden")
+def gradient_overflows(self, gate, other):
+    """The right results, but NaN for gradients where z is far below zero: e^(-z) is infinite there,
+    and the way back meets 0 times infinity. Which function of torch gives the sigmoid for any z?"""
+    return gate / (1 + torch.exp(-gate)) * other
 
 
 @exercise.mistake(step="hidden")
@@ -209,7 +226,7 @@ class Spelled(nn.Module):
 
     def forward(self, x):
         z = x @ self.w_1.weight.T
-        hidden = z / (1 + torch.exp(-z)) * (x @ self.w_3.weight.T)
+        hidden = z * torch.sigmoid(z) * (x @ self.w_3.weight.T)
         return hidden @ self.w_2.weight.T
 
 

@@ -1,6 +1,7 @@
 """Four matrices set by hand: a head that finds what followed the same token before."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch.nn import functional as F
 
 from course_lib.add_norm import induction_weights
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
+from course_lib.exercises.preferred_tokens import in_one_dtype
 from course_lib.masks import causal_mask
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -53,6 +55,7 @@ def behaviour(matrices):
         return [0, "no matrices of numbers"]
     if not all(w.dim() == 2 and w.numel() for w in matrices):
         return [0, "not all are matrices"]
+    computed = in_one_dtype(matrices)
     w_q, w_k, w_v, w_o = (w.double() for w in matrices)
     d_model = len(w_q)
     if w_o.shape == w_v.shape and len(w_o) == d_model != w_o.shape[1]:
@@ -63,7 +66,10 @@ def behaviour(matrices):
     if vocab < 2 or d_model != 3 * vocab + POSITION:
         return [0, "shapes that do not fit the stream"]
     if all(_finds((w_q, w_k, w_v, w_o), text(vocab), vocab) for text in (written, longest)):
-        return [vocab, FOUND]
+        # what float64 holds may be too large for the dtype in which a layer computes
+        text = longest(vocab)
+        held = _finds(computed, torch.cat([text[:40], text[-1:]]), vocab)
+        return [vocab, FOUND if held else "numbers too large for their dtype"]
     tokens = written(vocab)
     before, mask = before_each(tokens), causal_mask(len(tokens))
     x = stream_of(tokens, before, vocab)
@@ -73,12 +79,13 @@ def behaviour(matrices):
     return [vocab, f"{carried} of {looks}{mixed}"]
 
 
-def _finds(matrices: tuple[Tensor, ...], tokens: Tensor, vocab: int) -> bool:
+def _finds(matrices: Sequence[Tensor], tokens: Tensor, vocab: int) -> bool:
     """Return True if the head predicts, where it can, what followed, and writes nothing else."""
     w_q, w_k, w_v, w_o = matrices
     before, mask = before_each(tokens), causal_mask(len(tokens))
     x, follows = stream_of(tokens, before, vocab), tokens.unsqueeze(-1) == before
-    output = scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask) @ w_o
+    x = x.to(w_q)
+    output = (scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask) @ w_o).double()
     follows[:, 0] = False
     seen = (follows & mask).any(-1)
     shares = (follows & mask).double()[seen] @ F.one_hot(tokens, vocab).double()

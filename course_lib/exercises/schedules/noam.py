@@ -58,8 +58,9 @@ def line_and_root(answer, draw: Draw):
     down = [answer(n * late, d_model, warm_up) for n in (1, 4)]
     # rates of a millionth and less
     low = [answer(n, d_model, 4000) for n in (1, 2)]
+    later = [answer(n * 10**8, d_model, warm_up) for n in (1, 4)]
     rises = all(math.isclose(b, 2 * a) and a > 0 for a, b in (up, low))
-    return rises and math.isclose(down[1], down[0] / 2)
+    return rises and all(math.isclose(b, a / 2) for a, b in (down, later))
 
 
 @exercise.requires("a model four times as wide gets half the rate")

@@ -7,14 +7,15 @@ from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
 from course_lib.transformer import greedy
 
-VOCAB, START, LEAST_STOP = 13, 1, 10
+VOCAB, START, STOP = 13, 1, 10
+STOPS = torch.tensor([0, STOP, 12])  # of all cases: no model writes one that is not its stop
 
 
 def up_to_stop(written):
     """Repeat each row's first stop after it: what is there otherwise means nothing."""
     if not isinstance(written, torch.Tensor) or written.dim() != 2:
         return written
-    stops = written >= LEAST_STOP
+    stops = torch.isin(written, STOPS.to(written.device))
     first = stops & (stops.cumsum(-1) == 1)
     after = stops.cumsum(-1) > 0
     return torch.where(after, (written * first).sum(-1, keepdim=True), written)
@@ -49,35 +50,36 @@ exercise = Exercise(
 )
 
 
-def translator(draw: Draw, rows: int, n: int, stop: int = LEAST_STOP) -> tuple:
+def translator(draw: Draw, rows: int, n: int, stop: int = STOP) -> tuple:
     """Return a probe of an encoder-decoder, and sources from which it writes unlike texts."""
     probe = Probe("counting_translator", (VOCAB, draw.number(2, 7), stop))
-    return probe, draw.integers(0, LEAST_STOP, rows, n)
+    return probe, draw.integers(0, STOP, rows, n)
 
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "one row, three tokens", (*translator(draw, 1, 4), START, LEAST_STOP, 3)
-    yield "one row, until it stops", (*translator(draw, 1, 3), START, LEAST_STOP, 40)
-    yield "rows that stop at different steps", (*translator(draw, 6, 3), START, LEAST_STOP, 40)
-    yield "several rows, too little room", (*translator(draw, 5, 2), START, LEAST_STOP, 2)
+    yield "one row, three tokens", (*translator(draw, 1, 4), START, STOP, 3)
+    yield "one row, until it stops", (*translator(draw, 1, 3), START, STOP, 40)
+    yield "rows that stop at different steps", (*translator(draw, 6, 3), START, STOP, 40)
+    yield "several rows, too little room", (*translator(draw, 5, 2), START, STOP, 2)
     yield "another start, another stop", (*translator(draw, 4, 3, 12), 5, 12, 30)
     padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
-    yield "padded sources", (*translator(draw, 2, 4), START, LEAST_STOP, 25, padding)
-    yield "one mask for all", (*translator(draw, 3, 4), START, LEAST_STOP, 25, padding[1:])
-    yield "start and stop are one token", (*translator(draw, 3, 4), LEAST_STOP, LEAST_STOP, 20)
-    yield "as many rows as words", (*translator(draw, 3, 3), START, LEAST_STOP, 9)
-    yield "one word in each source", (*translator(draw, 3, 1), START, LEAST_STOP, 12)
-    yield "one token each", (*translator(draw, 3, 4), START, LEAST_STOP, 1)
-    yield "no token at all", (*translator(draw, 3, 2), START, LEAST_STOP, 0)
+    yield "padded sources", (*translator(draw, 2, 4), START, STOP, 25, padding)
+    yield "one mask for all", (*translator(draw, 3, 4), START, STOP, 25, padding[1:])
+    yield "the stop is token 0", (*translator(draw, 4, 3, 0), START, 0, 40)
+    yield "start and stop are one token", (*translator(draw, 3, 4), STOP, STOP, 20)
+    yield "as many rows as words", (*translator(draw, 3, 3), START, STOP, 9)
+    yield "one word in each source", (*translator(draw, 3, 1), START, STOP, 12)
+    yield "one token each", (*translator(draw, 3, 4), START, STOP, 1)
+    yield "no token at all", (*translator(draw, 3, 2), START, STOP, 0)
 
 
 @exercise.requires("a row is written the same, whatever rows are beside it")
 def rows_apart(answer, draw: Draw):
     model, sources = translator(draw, 5, 3)
-    together = up_to_stop(answer(model, sources, START, LEAST_STOP, 30))
+    together = up_to_stop(answer(model, sources, START, STOP, 30))
     for row, source in zip(together, sources, strict=True):
-        alone = up_to_stop(answer(model, source[None], START, LEAST_STOP, 30))[0]
+        alone = up_to_stop(answer(model, source[None], START, STOP, 30))[0]
         if not torch.equal(row[: len(alone)], alone):
             return False
     return together.numel() > 0
@@ -86,8 +88,8 @@ def rows_apart(answer, draw: Draw):
 @exercise.requires("it ends with the step in which the last row stops, and not before")
 def ends(answer, draw: Draw):
     for _ in range(5):
-        written = answer(*translator(draw, 4, 3), START, LEAST_STOP, 60)
-        stopped = (written == LEAST_STOP).cumsum(-1) > 0
+        written = answer(*translator(draw, 4, 3), START, STOP, 60)
+        stopped = (written == STOP).cumsum(-1) > 0
         if not stopped[:, -1].all() or stopped[:, :-1].all(0).any():
             return False
     return True
@@ -219,6 +221,40 @@ def stop_is_zero(model, source, start, stop, most, source_mask=None):
     """It stops on the token 0, or another fixed one, and not on `stop`. Every vocabulary has its
     own: which argument says which?"""
     return write(model, source, start, 0, most, source_mask, source_mask)[:, 1:]
+
+
+@exercise.mistake
+def no_output(model, source, start, stop, most, source_mask=None):
+    """The largest entry of the decoder's state was taken for the likeliest token. A state has
+    d_model entries, and none of them is a token's: what makes logits of it?"""
+    memory = model.encoder(source, source_mask)
+    target = torch.full_like(source[:, :1], start)
+    for _ in range(most):
+        if (target[:, 1:] == stop).any(-1).all():
+            break
+        states = model.decoder(target, memory, source_mask)
+        target = torch.cat([target, states[:, -1:].argmax(-1)], dim=-1)
+    return target[:, 1:]
+
+
+@exercise.mistake
+def zero_is_false(model, source, start, stop, most, source_mask=None):
+    """`if stop` is False for the token 0, which is as good a stop as any. What is to be compared
+    with it?"""
+    if stop:
+        return greedy(model, source, start, stop, most, source_mask)
+    return never_stops(model, source, start, stop, most, source_mask)
+
+
+@exercise.mistake
+def larger_tokens_stop(model, source, start, stop, most, source_mask=None):
+    """Tokens above `stop` were taken for stops as well. `stop` is one token of the vocabulary, and
+    may have others behind it."""
+
+    def ended(target, stop):
+        return (target[:, 1:] >= stop).any(-1).all()
+
+    return write(model, source, start, stop, most, source_mask, source_mask, ended=ended)[:, 1:]
 
 
 @exercise.mistake

@@ -43,6 +43,9 @@ def cases(draw: Draw):
     yield "two tokens", drawn(draw, 1, 2)
     yield "four tokens, without a batch", drawn(draw, 4)
     yield "three targets of five tokens", drawn(draw, 3, 5)
+    far = torch.full_like(target, VOCAB + 25)
+    many = Probe("counting_translator", (VOCAB + 30, draw.number(2, 7), STOP))
+    yield "tokens that the model finds all but impossible", (many, source, far, start)
     model, source, target, start = drawn(draw, 2, 3)
     yield "a source of one token", (model, source[:, :1], target, start)
     yield "another start", drawn(draw, 2, 4, start=12)
@@ -153,6 +156,22 @@ def labels_shifted(model, source, target, start):
     """The target is read whole, and the labels were shifted in place of what is read: its first
     token is never predicted. Which token does the decoder read where it has none yet?"""
     return loss_of(model(source, target)[..., :-1, :], target[..., 1:])
+
+
+@exercise.mistake
+def log_of_a_softmax(model, source, target, start):
+    """A target that the model finds all but impossible has an infinite loss: its probability has
+    become 0 before its logarithm was taken. The last line was right before."""
+    probabilities = model(source, shift_right(target, start)).softmax(-1)
+    return -probabilities.gather(-1, target.unsqueeze(-1)).log().mean()
+
+
+@exercise.mistake(raises=RuntimeError)
+@torch.no_grad()
+def without_gradients(model, source, target, start):
+    """The model was asked under `no_grad`, as for writing. Here it is to learn from the loss: how
+    would a gradient reach it?"""
+    return next_token_loss(model, source, target, start)
 
 
 @exercise.mistake

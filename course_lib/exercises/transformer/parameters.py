@@ -43,7 +43,7 @@ def cases(draw: Draw):
     yield "two layers", (2, d_model, d_ff, vocab)
     yield "narrow networks", (draw.number(3, 9), d_ff, d_model, vocab)
     yield "several layers", (draw.number(3, 9), d_model, d_ff, vocab)
-    million = [draw.number(10**5, 10**6) for _ in range(3)]
+    million = [draw.number(3 * 10**7, 10**8) for _ in range(3)]
     yield "sizes that no model has", (draw.number(3, 9), *million)
     yield "the paper's base", (6, 512, 2048, 37000)
     yield "the paper's big", (6, 1024, 4096, 37000)

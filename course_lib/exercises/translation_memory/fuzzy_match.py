@@ -76,6 +76,9 @@ def cases(draw: Draw):
     yield "a text without words", ([], [(["on"], "Ligar"), ([], "nada"), ([], "vazio")])
     capitals = [(["turn", "on", "The", "light"], "Acender A luz")]
     yield "capitals are other words", (["turn", "off", "the", "light"], capitals)
+    marks = [(["open", "menu", "2.5", "(beta)", "?"], "Abrir o menu 2.5 (beta)?")]
+    yield "marks and numbers", (["open", "door", "2.5", "(beta)", "?"], marks)
+    yield "a tuple of words", (tuple(changed(words, 1)), memory)
     yield "an empty translation", (words, [(changed(words, 2), ""), (list(words), "o mesmo")])
 
 
