@@ -155,13 +155,16 @@ def scaled_and_shifted() -> Callable:
 
 
 @layer
-def counting_decoder(vocab: int, factor: int) -> Callable:
-    """Take one step of a decoder: what it writes depends on the last tokens and on the state."""
+def counting_decoder(vocab: int, factor: int, largest: int = 0) -> Callable:
+    """Take one step of a decoder: what it writes depends on the last tokens and on the state.
+
+    The largest logit is always the same.
+    """
 
     def step(tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         likeliest = (factor * tokens + state.sum(-1).round().long()).remainder(vocab)
         distance = torch.arange(vocab, device=tokens.device) - likeliest.unsqueeze(-1)
-        return -distance.square().to(state), state + 1
+        return (largest - distance.square()).to(state), state + 1
 
     return step
 
