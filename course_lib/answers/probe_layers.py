@@ -46,9 +46,9 @@ def running_mean() -> Callable:
 
 
 @layer
-def whole_mean() -> Callable:
-    """Average all words: only the last one has no future to see."""
-    return lambda x: x.mean(-2, keepdim=True).expand_as(x).clone()
+def whole_mean(factor: float = 1.0) -> Callable:
+    """Average all words, times a factor: only the last one has no future to see."""
+    return lambda x: factor * x.mean(-2, keepdim=True).expand_as(x)
 
 
 @layer
@@ -142,6 +142,28 @@ def first_is_nan() -> Callable:
         return x.masked_fill(first.to(x.device), torch.nan)
 
     return spoil
+
+
+@layer
+def nan_before_negative() -> Callable:
+    """Make NaN of each number that one below zero follows, and leave the others as they are."""
+
+    def spoil(x: Tensor) -> Tensor:
+        negative = torch.cat([x[..., 1:, :] < 0, torch.zeros_like(x[..., :1, :], dtype=bool)], -2)
+        return x.masked_fill(negative, torch.nan)
+
+    return spoil
+
+
+@layer
+def mean_beside_nan() -> Callable:
+    """Average all words, and give each result one number more, NaN."""
+
+    def average(x: Tensor) -> Tensor:
+        mean = x.mean(-2, keepdim=True).expand_as(x)
+        return torch.cat([torch.full_like(x[..., :1], torch.nan), mean], dim=-1)
+
+    return average
 
 
 @layer

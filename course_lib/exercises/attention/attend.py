@@ -38,7 +38,7 @@ def cases(draw: Draw):
     yield "four queries, three states", (draw.normal(4, 5), draw.normal(3, 5))
     yield "one state alone", (draw.normal(2, 2), draw.normal(1, 2))
     hidden = torch.tensor([[True], [False], [True]])
-    yield "one state, hidden from one query", (draw.normal(3, 2), draw.normal(1, 2), hidden)
+    yield "one state, hidden from one query", (draw.normal(3, 2), draw.normal(1, 2).abs(), hidden)
     zeros = torch.tensor([[1.0], [0], [1], [1]])
     yield "a state of zeros, without a mask", (draw.normal(2, 3), zeros * draw.normal(4, 3))
     yield "some states masked", (draw.normal(3, 4), draw.normal(5, 4), draw.mask(3, 5))
