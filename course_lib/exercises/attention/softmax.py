@@ -44,9 +44,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4),)
     yield "one key", (draw.normal(3, 1),)
     yield "one row alone", (draw.normal(4), draw.mask(4))
-    hidden = torch.tensor([[True], [False], [True]])
-    yield "one key, masked for one query", (draw.normal(3, 1), hidden)
-    yield "one row of mask for each sentence", (draw.normal(2, 4, 6), draw.mask(2, 1, 6))
+    yield "one row of mask for all queries", (draw.normal(4, 6), draw.mask(1, 6))
 
 
 @exercise.requires("each row of weights sums to one")
@@ -67,7 +65,9 @@ def shifted(answer, draw: Draw):
 def fully_masked(answer, draw: Draw):
     mask = torch.tensor([[False, False, False], [True, False, True]])
     weights = answer(draw.normal(2, 3), mask)
-    return (weights[0] == 0).all() and torch.allclose(weights[1].sum(), torch.tensor(1.0))
+    only_key = answer(draw.normal(2, 1), mask[:, :1])
+    zeros = (weights[0] == 0).all() and (only_key[0] == 0).all()
+    return zeros and torch.allclose(weights[1].sum(), torch.tensor(1.0)) and only_key[1] == 1
 
 
 @exercise.requires("a masked key weighs nothing, however large its score")
