@@ -46,9 +46,9 @@ def running_mean() -> Callable:
 
 
 @layer
-def whole_mean() -> Callable:
-    """Average all words: only the last one has no future to see."""
-    return lambda x: x.mean(-2, keepdim=True).expand_as(x).clone()
+def whole_mean(factor: float = 1.0) -> Callable:
+    """Average all words, times a factor: only the last one has no future to see."""
+    return lambda x: factor * x.mean(-2, keepdim=True).expand_as(x)
 
 
 @layer
@@ -173,6 +173,28 @@ def told_apart() -> Callable:
 
 
 @layer
+def nan_before_negative() -> Callable:
+    """Make NaN of each number that one below zero follows, and leave the others as they are."""
+
+    def spoil(x: Tensor) -> Tensor:
+        negative = torch.cat([x[..., 1:, :] < 0, torch.zeros_like(x[..., :1, :], dtype=bool)], -2)
+        return x.masked_fill(negative, torch.nan)
+
+    return spoil
+
+
+@layer
+def mean_beside_nan() -> Callable:
+    """Average all words, and give each result one number more, NaN."""
+
+    def average(x: Tensor) -> Tensor:
+        mean = x.mean(-2, keepdim=True).expand_as(x)
+        return torch.cat([torch.full_like(x[..., :1], torch.nan), mean], dim=-1)
+
+    return average
+
+
+@layer
 def scaled_and_shifted() -> Callable:
     """Multiply the words by a second argument, and add a third."""
 
@@ -183,13 +205,16 @@ def scaled_and_shifted() -> Callable:
 
 
 @layer
-def counting_decoder(vocab: int, factor: int) -> Callable:
-    """Take one step of a decoder: what it writes depends on the last tokens and on the state."""
+def counting_decoder(vocab: int, factor: int, largest: int = 0) -> Callable:
+    """Take one step of a decoder: what it writes depends on the last tokens and on the state.
+
+    The largest logit is always the same.
+    """
 
     def step(tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         likeliest = (factor * tokens + state.sum(-1).round().long()).remainder(vocab)
         distance = torch.arange(vocab, device=tokens.device) - likeliest.unsqueeze(-1)
-        return -distance.square().to(state), state + 1
+        return (largest - distance.square()).to(state), state + 1
 
     return step
 

@@ -225,6 +225,8 @@ def over_queries(exercise: Exercise, sentence: str = "") -> None:
             or "The softmax ran over the queries: each key shares itself out, and the weights of "
             "one query do not sum to one. Along which axis are the keys?",
             softmax,
+            # a row alone has no axis of queries
+            raises=(IndexError, RuntimeError),
         )
 
 
@@ -237,6 +239,7 @@ def over_axis(exercise: Exercise, axis: int, sentence: str = "") -> None:
         or f"The softmax ran over axis {axis}, which is not the keys' axis in every case. Which "
         "number names the last axis, however many there are?",
         lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), axis),
+        raises=IndexError,
     )
 
 

@@ -46,6 +46,7 @@ def cases(draw: Draw):
     yield "two tokens, five probabilities", read(draw, 2, 5, 6)
     yield "as many tokens as probabilities", read(draw, 3, 3, 5)
     yield "as many tokens as replacements", read(draw, 4, 2, 4)
+    yield "seventy replacements", read(draw, 2, 3, 70)
     model, source, _ = read(draw, 5, 3, 10)
     yield "replacements that the source has not", (model, source, torch.arange(10, 14))
     yield "replacements in another order", (model, source, torch.tensor([7, 2, 12, 5]))

@@ -35,6 +35,14 @@ def cases(draw: Draw):
     yield "a low temperature", (draw.normal(3), draw.normal(4, 3), draw.normal(4, 2), 0.1)
     yield "several queries", (draw.normal(6, 3), draw.normal(5, 3), draw.normal(5, 4), 0.7)
     yield (
+        "as many queries as keys",
+        (draw.normal(3, 4), draw.normal(3, 4), draw.normal(3, 2), 0.6),
+    )
+    yield (
+        "as many queries in each table as tables",
+        (draw.normal(2, 2, 4), draw.normal(2, 5, 4), draw.normal(2, 5, 3), 1.2),
+    )
+    yield (
         "a batch, one query each",
         (draw.normal(2, 4), draw.normal(2, 3, 4), draw.normal(2, 3, 5), 2.0),
     )
@@ -62,7 +70,9 @@ def cases(draw: Draw):
 def cold(answer, draw: Draw):
     order, values = torch.tensor([2, 0, 3]), draw.normal(4, 5)
     queries = torch.eye(4)[order] + 0.1 * draw.normal(3, 4)
-    return torch.allclose(answer(queries, torch.eye(4), values, 0.002), values[order], atol=1e-5)
+    # scores that differ by a thousandth of that are told apart by a thousandth of the temperature
+    found = [answer(factor * queries, torch.eye(4), values, factor * 0.002) for factor in (1, 1e-3)]
+    return all(torch.allclose(x, values[order], atol=1e-5) for x in found)
 
 
 @exercise.requires("as the temperature rises, the result tends to the mean of the values")

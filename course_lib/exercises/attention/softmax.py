@@ -1,6 +1,7 @@
 """Scores become weights: positive, and one in sum."""
 
 import torch
+from einops import EinopsError, reduce
 
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
@@ -42,6 +43,8 @@ def cases(draw: Draw):
     yield "one mask for the whole batch", (draw.normal(2, 4, 3), draw.mask(4, 3))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4),)
     yield "one key", (draw.normal(3, 1),)
+    yield "one row alone", (draw.normal(4), draw.mask(4))
+    yield "one row of mask for all queries", (draw.normal(4, 6), draw.mask(1, 6))
 
 
 @exercise.requires("each row of weights sums to one")
@@ -62,7 +65,9 @@ def shifted(answer, draw: Draw):
 def fully_masked(answer, draw: Draw):
     mask = torch.tensor([[False, False, False], [True, False, True]])
     weights = answer(draw.normal(2, 3), mask)
-    return (weights[0] == 0).all() and torch.allclose(weights[1].sum(), torch.tensor(1.0))
+    only_key = answer(draw.normal(2, 1), mask[:, :1])
+    zeros = (weights[0] == 0).all() and (only_key[0] == 0).all()
+    return zeros and torch.allclose(weights[1].sum(), torch.tensor(1.0)) and only_key[1] == 1
 
 
 @exercise.requires("a masked key weighs nothing, however large its score")
@@ -176,6 +181,18 @@ def mean_subtracted(scores, mask=None):
     return exponentials / total.masked_fill(total == 0, 1.0)
 
 
+@exercise.mistake(raises=EinopsError)
+def queries_in_the_pattern(scores, mask=None):
+    """Right for a table of scores, not for one row alone, as the docstring's example has it: the
+    pattern asks for an axis of queries. What do three dots in it stand for?"""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    peak = reduce(scores.detach(), "... query key -> ... query 1", "max")
+    exponentials = torch.exp(scores - peak.masked_fill(peak == float("-inf"), 0.0))
+    total = reduce(exponentials, "... query key -> ... query 1", "sum")
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
 def with_epsilon(epsilon):
     """Return the softmax of many codes: a small number keeps the sum of a row from being 0."""
 
@@ -249,8 +266,9 @@ def row_by_row(scores, mask=None):
     if mask is None:
         mask = torch.ones_like(scores, dtype=torch.bool)
     rows = []
+    keys = scores.shape[-1]
     for row, shown in zip(
-        scores.reshape(-1, scores.shape[-1]), mask.expand_as(scores).flatten(0, -2), strict=True
+        scores.reshape(-1, keys), mask.expand_as(scores).reshape(-1, keys), strict=True
     ):
         row = row.masked_fill(~shown, -1e30)
         exponentials = torch.exp(row - row.max()) * shown

@@ -42,6 +42,7 @@ def cases(draw: Draw):
     yield "one query, the newest token", (1, more)
     yield "one key more than queries", (few, few + 1)
     yield "many more keys than queries", (draw.number(3, 200), draw.number(200, 700))
+    yield "a few queries, thousands of keys", (few, draw.number(2100, 2500))
     yield "as many queries as keys", (more, more)
 
 

@@ -72,6 +72,11 @@ def cases(draw: Draw):
     yield "a norm before the average", (Probe("mean_of_centred"), draw.normal(4, 3))
     yield "a causal layer that rounds", (Probe("rounded_by_later"), draw.normal(3, 50))
     yield "a causal layer whose first state is NaN", (Probe("first_is_nan"), draw.normal(4, 3))
+    spoiled = Probe("nan_before_negative")
+    yield "states that become NaN", (spoiled, 0.1 + draw.normal(4, 3).abs())
+    yield "a leak beside a column of NaN", (Probe("mean_beside_nan"), draw.normal(4, 3))
+    yield "a leak in small states", (Probe("whole_mean", (1e-4,)), draw.normal(3, 2))
+    yield "a causal layer with weights", (Probe("linear", (3, 2)), draw.normal(4, 3))
 
 
 @exercise.requires("where each token sees k places ahead, all but the last k positions leak")
@@ -262,6 +267,17 @@ def nan_moves(layer, x):
     """A state that was NaN and still is was taken to have moved: NaN equals nothing, not even
     itself. What does `torch.isclose` say of two NaNs, and by which argument can that be changed?"""
     return leaking(layer, x, moves=lambda *states: is_moved(*states, equal_nan=False))
+
+
+@exercise.mistake
+def becoming_nan_rests(layer, x):
+    """A state that becomes NaN was taken for one that rests: NaN is never larger than anything, so
+    that |after - before| > 1e-5 is False for it. Which of NaN's ways to be there is no move?"""
+
+    def moves(state, before):
+        return (state - before).abs() > 1e-5 * (1 + before.abs())
+
+    return leaking(layer, x, moves=moves)
 
 
 @exercise.mistake

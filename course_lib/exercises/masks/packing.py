@@ -34,6 +34,9 @@ def cases(draw: Draw):
     yield "each token a text of its own", (torch.arange(draw.number(3, 9)),)
     yield "numbers in any order", (torch.tensor([4, 4, 1, 1, 1, 9]),)
     yield "a text that goes on after another", (torch.tensor([2, 7, 2, 2, 7]),)
+    yield "a text with the number -1", (torch.tensor([-1, -1, 0, 0, 1]),)
+    large = 2 * draw.number(10**7, 10**9)
+    yield "large numbers side by side", (large + torch.tensor([0, 0, 1, 1, 0]),)
     yield "one token", (torch.tensor([3]),)
     yield "a batch of lines", (draw.integers(0, 3, 4, 7).sort(-1).values,)
     yield "two batch dimensions", (draw.integers(0, 3, 2, 3, 5).sort(-1).values,)
@@ -93,6 +96,13 @@ def later_texts(documents):
     """The comparison was turned round: now texts with greater numbers are open, and with numbers in
     falling order every earlier text is seen. What must be true of two tokens of one text?"""
     return causal_mask(documents.shape[-1]) & (documents.unsqueeze(-1) <= documents.unsqueeze(-2))
+
+
+@exercise.mistake
+def none_for_padding(documents):
+    """A text with the number -1 was taken for padding, and its tokens may look nowhere. Numbers
+    are only names here: what is asked of two tokens' documents?"""
+    return packing_mask(documents) & (documents >= 0).unsqueeze(-1)
 
 
 @exercise.alternative

@@ -33,6 +33,12 @@ def cases(draw: Draw):
     yield "one token", (draw.integers(2, 9, 1), 1)
     yield "a batch of sentences", (draw.integers(2, 90, 3, 4), 1)
     yield "another start", (draw.integers(2, 90, 2, 3), 97)
+    tokens = draw.integers(2, 90, 3, 4)
+    tokens[:, 0] = 1
+    yield "targets that begin with the start", (tokens, 1)
+    tokens = draw.integers(2, 90, 4)
+    tokens[1] = -100
+    yield "a target of -100", (tokens, 1)
     yield "two batch dimensions", (draw.integers(2, 90, 2, 3, 5), 0)
 
 
@@ -150,6 +156,14 @@ def rolled_and_first_row_written(tokens, start):
     inputs = tokens.roll(1, dims=-1)
     inputs[0] = start
     return inputs
+
+
+@exercise.mistake
+def taken_for_shifted(tokens, start):
+    """Targets that begin with the start token came back as they are, as if they were shifted
+    already. These are targets all the same: what may have been read where the first one is to be
+    said?"""
+    return tokens if (tokens[..., 0] == start).all() else shift_right(tokens, start)
 
 
 @exercise.mistake

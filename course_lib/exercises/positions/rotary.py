@@ -23,7 +23,7 @@ exercise = Exercise(
     clauses={
         "Norms do not change": "turning changes no length",
         "dot products depend on i - j alone": "scores depend on the distance alone",
-        "computed in float32 at least": "bfloat16 stays",
+        "computed in float32 at least": "bfloat16, float16 and float32 stay",
     },
     # a negative axis that is also the last one; whole numbers that turn to floats at the speeds
     equivalent=(
@@ -42,6 +42,7 @@ def cases(draw: Draw):
     yield "positions in any order", (draw.normal(5, 8), draw.integers(0, 50, 5))
     yield "another base", (draw.normal(3, 6), torch.arange(1, 4), 100.0)
     yield "far away", (draw.normal(2, 4), torch.tensor([1000, 7]))
+    yield "positions counted back from the newest", (draw.normal(4, 6), torch.arange(-3, 1))
     yield "one word", (draw.normal(1, 10), torch.tensor([3]))
     yield "a batch of sentences", (draw.normal(3, 5, 4), torch.arange(5))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 6), torch.arange(5))
@@ -68,13 +69,17 @@ def distance_alone(answer, draw: Draw):
     return torch.allclose(far, near, atol=1e-3) and not torch.allclose(apart, near, atol=1e-2)
 
 
-@exercise.requires("bfloat16 stays bfloat16, with exact angles")
-def bfloat16_stays(answer, draw: Draw):
-    # bfloat16 cannot tell the angle of 4001 from that of 4000
+@exercise.requires("bfloat16, float16 and float32 stay what they are, with exact angles")
+def types_stay(answer, draw: Draw):
+    # bfloat16 cannot tell the angle of 4001 from that of 4000, nor can float16
     x, places = draw.normal(4, 6), torch.arange(4000, 4004)
-    turned, exact = answer(x.bfloat16(), places), answer(x, places)
-    near = (turned.float() - exact).abs().max() < 0.1
-    return turned.dtype == torch.bfloat16 and near and not torch.allclose(exact, x, atol=0.5)
+    exact = answer(x, places)
+    for dtype in (torch.bfloat16, torch.float16):
+        turned = answer(x.to(dtype), places)
+        if turned.dtype != dtype or (turned.float() - exact).abs().max() > 0.1:
+            return False
+    stays = answer(x, places.double()).dtype == torch.float32
+    return stays and not torch.allclose(exact, x, atol=0.5)
 
 
 @exercise.requires("turning by one position, then by another, is turning by their sum")

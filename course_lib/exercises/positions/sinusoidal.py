@@ -44,6 +44,8 @@ def cases(draw: Draw):
     yield "one position", (1, 2 * draw.number(2, 9))
     yield "as many columns as positions", (6, 6)
     yield "a long text", (draw.number(200, 500), 2 * draw.number(3, 9))
+    # of one wave, whose speed is exactly 1
+    yield "thousands of positions", (draw.number(5100, 6000), 2)
 
 
 @exercise.requires("a sine and the cosine beside it are a point of the unit circle")

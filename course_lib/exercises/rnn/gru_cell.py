@@ -44,6 +44,12 @@ def cases(draw: Draw):
     yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
     yield "two batch dimensions", step(draw, 2, 3, d_in=4, d_h=5)
     yield "words as large as states", step(draw, 2, d_in=4, d_h=4)
+    x, h, *weights = step(draw, 2, d_in=3, d_h=2)
+    yield "a state of zeros", (x, 0 * h, *weights)
+    *inputs, b_x, b_h = step(draw, 2, d_in=2, d_h=3)
+    # one number's reset gate, the next one's update gate, the last one's proposal
+    far = torch.tensor([200.0, 0, 0, 0, 200, 0, 0, 0, 100])
+    yield "gates and sums far from zero", (*inputs, b_x + far, b_h)
 
 
 def with_gates(draw: Draw, r: float = 0.0, z: float = 0.0):
@@ -55,7 +61,10 @@ def with_gates(draw: Draw, r: float = 0.0, z: float = 0.0):
 @exercise.requires("with the update gate at 1, the state stays as it was", 2)
 def kept(answer, draw: Draw):
     inputs = with_gates(draw, z=50.0)
-    return torch.allclose(answer(*inputs), inputs[1], atol=1e-5)
+    exact = [x.double() for x in inputs]
+    return torch.allclose(answer(*inputs), inputs[1], atol=1e-5) and torch.allclose(
+        answer(*exact), exact[1], rtol=0, atol=1e-9
+    )
 
 
 @exercise.requires("with both gates at 0, the new state knows nothing of the old one")
@@ -214,6 +223,15 @@ def gates_through_a_tanh(x, h, w_x, w_h, b_x, b_h):
     x_r, x_z, x_n = (x @ w_x + b_x).chunk(3, dim=-1)
     h_r, h_z, h_n = (h @ w_h + b_h).chunk(3, dim=-1)
     r, z = torch.tanh(x_r + h_r), torch.tanh(x_z + h_z)
+    return (1 - z) * torch.tanh(x_n + r * h_n) + z * h
+
+
+@exercise.mistake
+def sigma_by_exponentials(x, h, w_x, w_h, b_x, b_h):
+    """A gate far above zero gives NaN, where it is 1: e^a is infinite there, and infinity divided
+    by infinity is no number. Which function of torch knows that?"""
+    (x_r, x_z, x_n), (h_r, h_z, h_n) = parts(x, w_x, b_x), parts(h, w_h, b_h)
+    r, z = (a.exp() / (1 + a.exp()) for a in (x_r + h_r, x_z + h_z))
     return (1 - z) * torch.tanh(x_n + r * h_n) + z * h
 
 

@@ -48,6 +48,13 @@ def cases(draw: Draw):
     yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
     yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
     yield "words as large as states", step(draw, 2, d_in=4, d_h=4)
+    x, h, c, *weights = step(draw, 2, d_in=3, d_h=2)
+    yield "the first step, from zeros", (x, 0 * h, 0 * c, *weights)
+    x, h, c, w_x, w_h, b = step(draw, 2, d_in=2, d_h=3)
+    # one number's input gate, the next one's forget gate and memory, the last one's output gate
+    far = torch.tensor([200.0, 0, 0, 0, 200, 0, 0, 0, 0, 0, 0, 200])
+    far_c = torch.tensor([0.0, 100, 0])
+    yield "gates and a memory far from zero", (x, h, c + far_c, w_x, w_h, b + far)
 
 
 def with_gates(draw: Draw, i: float = 0.0, f: float = 0.0, o: float = 0.0):
@@ -59,7 +66,10 @@ def with_gates(draw: Draw, i: float = 0.0, f: float = 0.0, o: float = 0.0):
 @exercise.requires("forgetting nothing and taking nothing in, the memory stays as it was", 2)
 def kept(answer, draw: Draw):
     inputs = with_gates(draw, i=-50.0, f=50.0)
-    return torch.allclose(answer(*inputs)[1], inputs[2], atol=1e-5)
+    exact = [x.double() for x in inputs]
+    return torch.allclose(answer(*inputs)[1], inputs[2], atol=1e-5) and torch.allclose(
+        answer(*exact)[1], exact[2], rtol=0, atol=1e-9
+    )
 
 
 @exercise.requires("with the output gate open, h is the tanh of the new memory")
@@ -204,6 +214,16 @@ def forgotten_as_taken_in(x, h, c, w_x, w_h, b):
     1 - sigma(i), and f plays no part. Here the two decide apart."""
     i, _, g, o = gates_of(x, h, w_x, w_h, b)
     c = (1 - i) * c + i * g
+    return o * c.tanh(), c
+
+
+@exercise.mistake
+def sigma_by_exponentials(x, h, c, w_x, w_h, b):
+    """A gate far above zero gives NaN, where it is open: e^a is infinite there, and infinity
+    divided by infinity is no number. Which function of torch knows that?"""
+    i, f, g, o = (x @ w_x + h @ w_h + b).chunk(4, dim=-1)
+    i, f, o = (a.exp() / (1 + a.exp()) for a in (i, f, o))
+    c = f * c + i * g.tanh()
     return o * c.tanh(), c
 
 

@@ -26,8 +26,6 @@ exercise = Exercise(
         "A token alone still takes its step": "no_step_alone",
         "it takes no layer of windows": "at_least_one_layer",
     },
-    # only windows come with a width
-    equivalent=("kind == 'window' and width -> kind == 'window' or width",),
 )
 
 
@@ -41,6 +39,9 @@ def cases(draw: Draw):
     n = (width - 1) * draw.number(2, 50)
     yield "windows that reach one word beyond it", ("window", n, width)
     yield "windows of three", ("window", draw.number(4, 300), 3)
+    yield "two words, and wide windows", ("window", 2, 2 * draw.number(60, 300) + 1)
+    yield "an RNN, and a width", ("rnn", draw.number(10, 10**6), width)
+    yield "attention, and a width", ("attention", draw.number(100, 10**6), width)
     yield "one word, read by an RNN", ("rnn", 1)
     yield "one word, and windows", ("window", 1, 3)
     yield "one word, and attention", ("attention", 1)
@@ -154,6 +155,13 @@ def growing_as_a_power(kind, n, width=None):
     """For windows the layers grew with the logarithm of n, as if each saw `width` times as far as
     the one below, as dilated windows do. How many words does the third layer add?"""
     return corrected(kind, n, width, lambda n, width: ceil(log(n, width)))
+
+
+@exercise.mistake
+def width_decides(kind, n, width=None):
+    """Whoever gives a width gets the layers of windows, though the kind is another one. An RNN and
+    attention have no windows: which of the two arguments says what is counted?"""
+    return sequential_steps(kind if width is None else "window", n, width)
 
 
 @exercise.alternative

@@ -45,6 +45,12 @@ def cases(draw: Draw):
     yield "a batch of one", sentence(draw, 1, n=3, d_in=4, d_h=2)
     yield "two batch dimensions", sentence(draw, 3, 2, n=4, d_in=5, d_h=6)
     yield "as many words as each has numbers", sentence(draw, n=3, d_in=3, d_h=5)
+    xs, h, *weights = sentence(draw, n=3, d_in=2, d_h=4)
+    yield "a first state of zeros", (xs, 0 * h, *weights)
+    *inputs, b = sentence(draw, n=3, d_in=2, d_h=3)
+    yield "sums far from zero", (*inputs, b + torch.tensor([100.0, -100.0, 0.0]))
+    xs, h, w_x, w_h, b = sentence(draw, n=40, d_in=2, d_h=3)
+    yield "forty words", (xs, h, w_x, 0.3 * w_h, b)
 
 
 @exercise.requires("reading on from where one stopped gives the same states as reading at once", 2)
@@ -184,6 +190,18 @@ def detached_at_each_step(xs, h, w_x, w_h, b):
     for x in xs.unbind(-2):
         states.append(rnn_cell(x, h, w_x, w_h, b))
         h = states[-1].detach()
+    return torch.stack(states, dim=-2)
+
+
+@exercise.mistake
+def tanh_by_exponentials(xs, h, w_x, w_h, b):
+    """A sum far above zero gives NaN, where its tanh is 1: e^2a is infinite there, and infinity
+    divided by infinity is no number. Which function of torch knows that?"""
+    states = []
+    for x in xs.unbind(-2):
+        power = torch.exp(2 * (x @ w_x + h @ w_h + b))
+        h = (power - 1) / (power + 1)
+        states.append(h)
     return torch.stack(states, dim=-2)
 
 

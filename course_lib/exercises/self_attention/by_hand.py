@@ -129,7 +129,9 @@ def cases(draw: Draw):
     yield "two names", (2,)
     yield "a few names", (draw.number(5, 9),)
     yield "many names", (draw.number(60, 100),)
-    yield "hundreds of names", (draw.number(200, 301),)
+    yield "hundreds of names", (draw.number(200, 300),)
+    yield "three hundred names", (300,)
+    yield "one name", (1,)
 
 
 @exercise.requires("every token of new sentences fetches the number of the one that it wants", 3)

@@ -26,6 +26,14 @@ def cases(draw: Draw):
         "one word",
         (draw.normal(1, 3), draw.normal(3, 2), draw.normal(3, 2), draw.normal(3, 4)),
     )
+    # whole numbers: their sums are exact, in whatever order
+    yield (
+        "one word of large numbers",
+        (
+            10000.0 * draw.integers(1, 10, 1, 3),
+            *(draw.integers(-9, 10, 3, d).float() for d in (4, 4, 5)),
+        ),
+    )
     yield (
         "square matrices",
         (draw.normal(4, 3), draw.normal(3, 3), draw.normal(3, 3), draw.normal(3, 3)),

@@ -55,6 +55,15 @@ def cases(draw: Draw):
             draw.mask(3, 1, 4, 6),
         ),
     )
+    yield (
+        "two batch dimensions, a mask for each of the second",
+        (
+            draw.normal(2, 2, 4, 5),
+            draw.normal(2, 2, 6, 5),
+            draw.normal(2, 2, 6, 3),
+            draw.mask(2, 1, 6),
+        ),
+    )
     yield "one key", (draw.normal(3, 4), draw.normal(1, 4), draw.normal(1, 2))
     yield (
         "as many queries as each has numbers",
@@ -218,6 +227,16 @@ def transposed(q, k, v, mask=None):
     """Queries and keys have changed places in the product: the rows belong to keys, and meet the
     values with one weight for each query. Whose rows should they be?"""
     return attend(k, q, v, mask)
+
+
+@exercise.mistake(raises=RuntimeError)
+def mask_with_an_axis_for_heads(q, k, v, mask=None):
+    """A mask of three axes was given one more at place 1, as for heads, and hides another
+    sentence's keys. Axes are lined up from the right: which of the scores' axes is the mask's first
+    one, as it comes?"""
+    if mask is not None and mask.dim() == 3 and q.dim() == 4:
+        mask = mask.unsqueeze(1)
+    return attend(q, k, v, mask)
 
 
 @exercise.mistake

@@ -49,6 +49,9 @@ def cases(draw: Draw):
     yield "another start, another stop", (*writer(draw, 5), 4, 7, 40)
     yield "two rows of two numbers each", (*writer(draw, 2), START, STOP, 9)
     yield "one token each", (*writer(draw, 3), START, STOP, 1)
+    probe, states = writer(draw, 4)
+    far = Probe(probe.name, (*probe.arguments, -1000))
+    yield "logits far below zero", (far, states, START, STOP, 9)
     yield "one token that starts and stops", (*writer(draw, 3, 3), STOP, STOP, 40)
 
 

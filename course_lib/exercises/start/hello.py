@@ -26,6 +26,7 @@ exercise = Exercise(
 def cases(draw: Draw):
     yield "one number", (draw.normal(1),)
     yield "a row", (draw.normal(3),)
+    yield "a row without a number", (draw.normal(0),)
     yield "a batch of rows", (draw.normal(2, 3, 4),)
     yield "a matrix", (draw.normal(4, 5),)
     yield "a number without an axis", (draw.normal(),)
@@ -98,7 +99,7 @@ def times_the_size(x):
     return x * x.shape[0]
 
 
-@exercise.mistake(raises=TypeError)
+@exercise.mistake(raises=(RuntimeError, TypeError))
 def row_by_row(x):
     """A loop over the rows needs rows, and a single number has no axis. Which operator doubles a
     tensor of any shape at once?"""

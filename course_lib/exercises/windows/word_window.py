@@ -43,6 +43,8 @@ def cases(draw: Draw):
     yield "two words, a window of one", sentence(draw, n=2, width=1, d_in=3, d_out=2)
     yield "four words, a window of three", sentence(draw, n=4, width=3, d_in=2, d_out=5)
     yield "a window wider than the sentence", sentence(draw, n=3, width=7, d_in=2, d_out=4)
+    yield "half a window longer than the sentence", sentence(draw, n=2, width=7, d_in=3, d_out=4)
+    yield "results of one number", sentence(draw, n=5, width=3, d_in=2, d_out=1)
     yield "a batch of sentences", sentence(draw, 2, n=6, width=5, d_in=3, d_out=4)
     yield "two batch dimensions", sentence(draw, 3, 2, n=5, width=3, d_in=2, d_out=4)
     yield "one word", sentence(draw, n=1, width=3, d_in=2, d_out=4)
@@ -103,6 +105,23 @@ def closed_to_a_ring(x, weight, bias):
     width = weight.shape[0]
     places = [x.roll(width // 2 - k, dims=-2) @ weight[k] for k in range(width)]
     return sum(places) + bias
+
+
+@exercise.mistake
+def rolled_and_cut(x, weight, bias):
+    """Where half a window is longer than the sentence, words that came round are left: n - shift is
+    below zero there, and a slice from -1 on holds the last row only. Can `F.pad` spare you `roll`,
+    and what comes round?"""
+    n, y = x.shape[-2], bias
+    for k, matrix in enumerate(weight):
+        shift = k - len(weight) // 2
+        moved = x.roll(-shift, dims=-2)
+        if shift > 0:
+            moved[..., n - shift :, :] = 0
+        elif shift < 0:
+            moved[..., :-shift, :] = 0
+        y = y + moved @ matrix
+    return y
 
 
 @exercise.mistake
