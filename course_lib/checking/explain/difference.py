@@ -54,7 +54,9 @@ class Pair:
         return same(got, expected, self.tolerance)
 
     def differs(self, got: Tensor, expected: Tensor) -> Tensor:
-        """Show where two tensors of the same shape differ."""
+        """Show where two tensors of one shape differ: whole numbers, where they are not equal."""
+        if not (got.is_floating_point() or expected.is_floating_point()):
+            return got != expected
         near = {"rtol": self.tolerance, "atol": self.tolerance}
         return ~torch.isclose(got.double(), expected.double(), equal_nan=True, **near)
 

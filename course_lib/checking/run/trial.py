@@ -150,7 +150,7 @@ class AnswerRun:
             return
         asked = self._asked[place]
         for number, question in enumerate([*asked.questions, *asked.last]):
-            if number == len(asked.questions) and not all(x.held for x in trial.calls):
+            if number == len(asked.questions) and not all(x.held for x in trial.calls[:number]):
                 break
             if number == len(trial.calls):
                 trial.calls.append(self._call(question, trial))

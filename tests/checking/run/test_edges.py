@@ -71,3 +71,9 @@ def test_who_fails_elsewhere_is_not_asked_at_the_edges():
 def test_an_exercise_may_say_that_something_is_no_edge():
     exercise = exercise_of(mean, *CASES, no_edge={"a row of zeros": "zeros are padding"})
     assert AnswerRun(exercise, InProcess(zeros_are_padding), 0).holds(0)
+
+
+def test_a_failing_edge_is_told_again():
+    run = AnswerRun(exercise_of(mean, *CASES), InProcess(up_to_two_batch_axes), 0)
+    first, again = ([call.case.name for call in run.calls(0)] for _ in range(2))
+    assert first == again
