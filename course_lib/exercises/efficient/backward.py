@@ -21,6 +21,7 @@ exercise = Exercise(
         "The softmax subtracts from each dP_ij the sum over the row, sum_j P_ij dP_ij. A tile has "
         "only a part of the row. What is the same sum in terms of the output and its gradient?",
     ),
+    no_edge={"a row of zeros": "`output` and `log_total` are those of the other arguments"},
     clauses={
         "where L_i": "sum_of_exponentials_alone",
         "and `output` is P V": "shift_of_a_tile",

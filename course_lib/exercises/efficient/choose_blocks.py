@@ -31,6 +31,7 @@ exercise = Exercise(
         "A query of the first block has nothing before it. How many of its places does `topk` fill "
         "with blocks that it must not see, and how do you recognise them afterwards?",
     ),
+    no_edge={"a row of zeros": "of equal scores any may be chosen"},
     clauses={
         "is query . mean key": "first_tokens_alone",
         "with the highest scores": "lowest_scores",

@@ -20,6 +20,7 @@ exercise = Exercise(
         "Rows without a target must not count as rows with weight 0. How do you pick the others, "
         "for all heads at once?",
     ),
+    no_edge={"a row of zeros": "a row of weights sums to 1"},
     clauses={
         "the keys right after those earlier copies": "on_the_copies",
         "averaged over the queries that have any": "of_all_rows",

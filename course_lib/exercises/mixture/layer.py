@@ -21,6 +21,7 @@ exercise = Exercise(
         "Each expert's results belong to some tokens only. How do you add rows to those places of "
         "y, and multiplied by what?",
     ),
+    no_edge={"a row of zeros": "of equal logits any may be chosen"},
     clauses={
         "An expert sees only the tokens": "every_expert_on_every_token",
         "Time O": GIVEN,

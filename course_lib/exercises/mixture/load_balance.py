@@ -18,6 +18,7 @@ exercise = Exercise(
         "Let all experts have the same share and the same mean probability. What is the sum of "
         "the products, and which factor makes it 1?",
     ),
+    no_edge={"a row of zeros": "a row of probabilities sums to 1"},
     clauses={
         "share of all choices": "first_choice",
         "its mean probability": "probabilities_squared",

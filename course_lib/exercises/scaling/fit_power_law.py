@@ -13,6 +13,7 @@ exercise = Exercise(
     minutes=8,
     difficulty=2,
     tolerance=1e-4,
+    no_gradient="a fit is read, and nobody learns through it",
     hints=(
         "Take the logarithm of both sides of y = c x^(-a). What was multiplied is now added: what "
         "is the slope of that line?",

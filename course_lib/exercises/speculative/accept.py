@@ -19,6 +19,7 @@ exercise = Exercise(
         "After a refusal, draw only from what the draft has offered too rarely. Where the draft "
         "offered a token too often, is there anything left to add?",
     ),
+    no_edge={"a row of zeros": "a row of probabilities sums to 1"},
     clauses={
         "Token x_i was drawn": GIVEN,
         "target_i is what the large model says": GIVEN,
