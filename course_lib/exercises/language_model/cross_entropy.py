@@ -49,6 +49,8 @@ def cases(draw: Draw):
     targets = draw.integers(0, 2, 4)
     hidden = draw.normal(4, 5).masked_fill(torch.arange(5) > 2, -torch.inf)
     yield "tokens that are hidden", (hidden, targets)
+    first = draw.normal(4, 5).masked_fill(torch.arange(5) < 1, -torch.inf)
+    yield "token 0 hidden, and padding", (first, torch.tensor([3, -100, 1, -100]), -100)
     yield "nothing to ignore", (draw.normal(3, 5), draw.integers(0, 4, 3), 4)
 
 
