@@ -353,6 +353,8 @@ def _factor(pairs: list[Pair]) -> str | None:
     factor, said = factors[0], "Everywhere {} times as large as it should be"
     if max(factors) - min(factors) <= 1e-4 * abs(factor):
         several = sum(int(x.expected.count_nonzero()) for x in pairs) > 1
+        if f"{factor:.4g}" == "1":  # some digits that four do not show
+            return None
         means = (end for end, of in LOGARITHMS.items() if math.isclose(factor, of, rel_tol=1e-4))
         return f"{said.format(f'{factor:.4g}')}{next(means, '.')}" if several else None
     if found := next(_formulas(pairs, factors), None):

@@ -41,6 +41,7 @@ from course_lib.checking.run.trial import (
     ask,
     cases,
     first_failing,
+    is_float,
     same,
     same_reply,
     smallest,
@@ -56,7 +57,7 @@ NO_GRADIENT = (
     "The results are right, but no gradient flows back: `torch.no_grad`, `.detach()`, `.data`, "
     "`.item()`, `torch.tensor` and numpy all cut it off."
 )
-IN_PLACE = "`+=`, `x[...] =` and names that end in `_` write into the caller's tensor"
+IN_PLACE = "`+=` and its like, `x[...] =` and names that end in `_` write into what they are given"
 NUMPY = (
     "The results are right, but no gradient flows through numpy, and `.detach()` would only cut "
     "it off: write this with torch's own operations, which have the same names mostly."
@@ -85,7 +86,10 @@ def explanation(tried: AnswerRun, seed: int) -> str:
     if changed and trials[0].held:
         return f"The result is right, but the call also changes {changed}"
     if not wrong or not wrong[0].expected:
-        return f"Every case is right, but one law does not hold: {trial.sentence}."
+        found = (y for call in trial.calls for _, y in tensors(call.reply.output) if is_float(y))
+        nan = any(y.isnan().any() for y in found)
+        where = "NaN comes back where a law is tried" if nan else "one law does not hold"
+        return f"Every case is right, but {where}: {trial.sentence}."
     said = (
         _drawn(tried, wrong, seed)
         or _results(tried, trial, wrong, seed)

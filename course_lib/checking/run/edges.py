@@ -36,10 +36,11 @@ def _axes(case: Case) -> int:
 
 
 def batch_axes(exercise: Exercise, case: Case) -> int:
-    """Return how many axes its tensors have, at most, where the signature allows any number."""
+    """Return how many axes of a batch its tensors have, at most."""
     shapes = (_shape(parameter.annotation) for parameter in exercise.parameters)
     pairs = zip(case.inputs, shapes, strict=False)
-    return max((_own_axes(x, shape) for x, shape in pairs if _is_batched(x, shape)), default=0)
+    batched = ((x, shape) for x, shape in pairs if shape[:1] in (["..."], ["*batch"]))
+    return max((_own_axes(x, shape) for x, shape in batched if isinstance(x, Tensor)), default=0)
 
 
 def _shape(annotation: Any) -> Shape:

@@ -114,7 +114,7 @@ def sets_in_both(hypothesis, reference, n):
 
 @exercise.mistake
 def negative(hypothesis, reference, n):
-    """A hypothesis shorter than n has a negative number of n-grams here. A corpus adds these
+    """A hypothesis shorter than n - 1 has a negative number of n-grams here. A corpus adds these
     numbers up, so each such sentence would raise the precision. What is the least number?"""
     return matches(hypothesis, reference, n)[0], len(hypothesis) - n + 1
 

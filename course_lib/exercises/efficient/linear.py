@@ -222,8 +222,8 @@ def scaled(q, k, v, causal=False):
 
 @exercise.mistake
 def something_small(q, k, v, causal=False):
-    """Something small was added to the normaliser, which float64 can see: the weights sum to a
-    little less than one. Can a sum of features be 0 here?"""
+    """Something small was added to the normaliser: where the sum of the weights is small itself,
+    they sum to less than one afterwards. What is to come out where the sum is 0, and only there?"""
     return read(q, k, v, causal, small=1e-6)
 
 

@@ -77,7 +77,7 @@ def no_opposites(x, rotations):
 
 @exercise.mistake
 def opposite_bucket(x, rotations):
-    """Every token fell into the bucket opposite its own. Do the directions come first, and then
+    """Tokens fall into the bucket opposite their own. Do the directions come first, and then
     their opposites? And is it the largest number whose place is taken?"""
     along = x @ rotations
     return torch.cat([-along, along], dim=-1).argmax(-1)

@@ -261,8 +261,8 @@ def written_over_the_token_before(vocab):
 def one_scale_for_all(scale):
     def answer(vocab):
         """The right keys have the highest scores, and still share their weight with the others: the
-        scores are too small for some vocab. What are they divided by, and how large must the
-        difference be?"""
+        scores are too small for some vocab, or for some length. What are they divided by, and how
+        large must the difference be for hundreds of tokens?"""
         return selected(vocab, TOKEN, BEFORE, scale=scale / vocab**0.5)
 
     answer.__name__ = f"one_scale_of_{scale}"

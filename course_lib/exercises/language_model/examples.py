@@ -151,8 +151,8 @@ def stride_of_the_length(tokens, length, stride):
 
 @exercise.mistake
 def rolled(tokens, length, stride):
-    """The targets of each window begin with its own first token moved round: `roll` brings the
-    first token to the end, and it does not come next there."""
+    """The targets of each window end with its own first token: `roll` brings that to the end, and
+    it does not come next there."""
     inputs, _ = windows(tokens, length, stride)
     return inputs, inputs.roll(-1, dims=-1)
 

@@ -19,6 +19,7 @@ exercise = Exercise(
         "Put step = warm_up into both terms. What do you find, and what does it say about the "
         "place where the curve turns?",
     ),
+    tolerance=1e-9,
     clauses={
         "rises linearly": "no_warm_up",
         "falls as one over the root": "falls_as_one_over_the_step",
@@ -30,7 +31,6 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     d_model, warm_up = draw.number(8, 1024), draw.number(20, 5000)
-    # a rate that is large beside the tolerance
     yield "the first step", (1, d_model, draw.number(2, 9))
     yield "on the way up", (draw.number(2, warm_up), d_model, warm_up)
     yield "the last step of the warm-up", (warm_up, d_model, warm_up)
@@ -72,8 +72,8 @@ def wider_is_slower(answer, draw: Draw):
 
 @exercise.mistake
 def larger_of_both(step, d_model, warm_up):
-    """The larger of the two terms was taken: it starts high and grows forever. Which one is meant
-    to win at the beginning?"""
+    """The larger of the two terms was taken: it starts high, and grows without end after the
+    warm-up. Which one is meant to win at the beginning?"""
     return d_model**-0.5 * max(step * warm_up**-1.5, step**-0.5)
 
 

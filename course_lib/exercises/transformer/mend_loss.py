@@ -153,8 +153,8 @@ def start_left_out(model, source, target, start):
 
 @exercise.mistake
 def labels_shifted(model, source, target, start):
-    """The target is read whole, and the labels were shifted in place of what is read: its first
-    token is never predicted. Which token does the decoder read where it has none yet?"""
+    """The labels were shifted in place of what is read: nothing stands before the target, and its
+    first token is never predicted. Which token does the decoder read where it has none yet?"""
     return loss_of(model(source, target)[..., :-1, :], target[..., 1:])
 
 
