@@ -220,12 +220,12 @@ def counting_decoder(vocab: int, factor: int, largest: int = 0) -> Callable:
 
 
 @layer
-def counting_translator(vocab: int, factor: int, stop: int) -> nn.Module:
+def counting_translator(vocab: int, factor: int, stop: int, learns: bool = False) -> nn.Module:
     """Make an encoder-decoder without parameters, whose next token depends on all that it may see.
 
     About one in seven of its tokens is `stop`; the others are 1 to 9, and 11. The decoder's states
-    are how far each token is from the next one, of which the output makes logits. Called as a
-    whole, as in training, it refuses to be cut off from its gradients.
+    are how far each token is from the next one, of which the output makes logits. One that
+    `learns` refuses to be called without gradients.
     """
 
     def visible(source: Tensor, mask: Tensor | None) -> Tensor:
@@ -256,7 +256,7 @@ def counting_translator(vocab: int, factor: int, stop: int) -> nn.Module:
             return (every - likeliest.unsqueeze(-1)).square().to(memory)
 
         def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None):
-            if not torch.is_grad_enabled():
+            if learns and not torch.is_grad_enabled():
                 raise RuntimeError("asked under `no_grad`: no gradient would reach the model")
             return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
 

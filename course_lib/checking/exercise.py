@@ -149,6 +149,7 @@ class Exercise:
     mistakes: list[Mistake] = field(default_factory=list)
     alternatives: list[Callable] = field(default_factory=list)
     draw: Callable[[Draw], Iterator[tuple]] = lambda _: iter(())
+    draw_edges: Callable[[Draw], Iterator[tuple]] = lambda _: iter(())
     in_steps: type | None = None
     broken: Callable | None = None
 
@@ -234,6 +235,11 @@ class Exercise:
     def cases(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
         """Take a generator of (name, inputs, build, pieces), or fewer; the simplest case first."""
         self.draw = draw
+        return draw
+
+    def edges(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
+        """Take a generator of further cases, asked of whoever is right in all others."""
+        self.draw_edges = draw
         return draw
 
     def requires(self, sentence: str, points: int = 1) -> Callable:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from course_lib.checking.exercise import GIVEN, REMARKED, Exercise
 from course_lib.checking.laws.edits import edits
-from course_lib.checking.run.trial import drawn, properties
+from course_lib.checking.run.trial import drawn, drawn_edges, properties
 
 # no full stop ends `et al.`, nor stands between the factors of a product
 SENTENCE = re.compile(r"(?<=\S\.)(?<!et al\.)(?<!eq\.)(?<!\.\.\.)\s+(?=\S)")
@@ -32,7 +32,7 @@ def untied(exercise: Exercise) -> Iterator[str]:
     names = {*(x.name for x in exercise.mistakes), *(edit for edit, _ in edits(exercise))}
     names |= {GIVEN, REMARKED}
     begun = [sentence for sentence, _ in properties(exercise, 0)]
-    begun += [case.name for case in drawn(exercise, 0)]
+    begun += [case.name for case in (*drawn(exercise, 0), *drawn_edges(exercise, 0))]
     whole = " ".join(" ".join(_statements(exercise)).split())
     for words, tie in exercise.clauses.items():
         if words not in whole:

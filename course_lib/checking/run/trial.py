@@ -357,11 +357,14 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     results = [question for question in asked if not question.expected.error]
     gradients = [q.fuller for q in results if q.fuller]
     exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
-    at_edges = [ask(exercise, case, seed) for case in edges(exercise, cases)]
-    last = [question for question in at_edges if not question.expected.error]
+    own = list(_results(exercise, drawn_edges(exercise, seed), seed))
+    # what 0 is has no one gradient where a function has a kink
+    made = [ask(exercise, case, seed) for case in edges(exercise, cases)]
+    last = [question for question in (*own, *made) if not question.expected.error]
     standard = [StandardProperty("every case gives the right result", 4, results, last)]
     if gradients:
-        standard.append(StandardProperty(GRADIENTS, 2, gradients))
+        last = [question.fuller for question in own if question.fuller]
+        standard.append(StandardProperty(GRADIENTS, 2, gradients, last))
     if gradients or exercise.no_gradient:
         doubles = list(_doubles(exercise, results, seed))
         standard.append(StandardProperty(FLOAT64, 1, doubles))
@@ -416,6 +419,11 @@ def _scattered(exercise: Exercise, results: list[Question], seed: int) -> Iterat
 def drawn(exercise: Exercise, seed: int) -> list[Case]:
     """Draw the cases of an exercise."""
     return [Case(*x) for x in exercise.draw(Draw(seed))]
+
+
+def drawn_edges(exercise: Exercise, seed: int) -> list[Case]:
+    """Draw the cases of whoever is right in all others."""
+    return [Case(*x) for x in exercise.draw_edges(Draw(seed))]
 
 
 def request_for(

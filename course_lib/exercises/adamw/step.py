@@ -47,7 +47,6 @@ def cases(draw: Draw):
     yield "a matrix", (*state(draw, 3, 5), draw.number(2, 9), 0.01, 0.1)
     yield "a late step", (*state(draw, 2, 3), 5000, 0.3, 0.1)
     yield "one number", (*state(draw), 4, 0.2, 0.3)
-    yield "the usual decay", (*state(draw, 4), 6, 0.1)
     yield "other betas", (*state(draw, 4), 6, 0.1, 0.1, (0.8, 0.95))
     yield "a large epsilon", (*state(draw, 4), 6, 0.1, 0.1, (0.9, 0.99), 4.0)
     size, (parameter, gradient, first, second) = torch.tensor([0, 1, 1e-3, 1]), state(draw, 4)
@@ -57,6 +56,11 @@ def cases(draw: Draw):
         (*small, 7, 0.1, 0.1, (0.9, 0.999), 0.2),
     )
     yield "a gradient of 0, at first", (draw.normal(3), nothing, nothing, nothing, 1, 0.1, 0.2)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "the usual decay", (*state(draw, 4), 6, 0.1)
 
 
 @exercise.requires("the first step moves by the rate, whatever the size of the gradient")

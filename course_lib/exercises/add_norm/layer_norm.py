@@ -42,12 +42,16 @@ def cases(draw: Draw):
     yield "as many tokens as entries", words(draw, 4, 4)
     yield "small tokens", (0.01 * draw.normal(2, 4), draw.normal(4), draw.normal(4))
     yield "another eps", (*words(draw, 2, 5), 0.5)
-    yield "an eps of 0", (0.1 * draw.normal(2, 6), *words(draw, 6)[1:], 0.0)
     yield "a token of equal entries", (torch.full((1, 4), 2.0), draw.normal(4), draw.normal(4))
-    yield "tokens of one entry", words(draw, 3, 1)
     yield "a token that is no sentence", words(draw, 6)
     yield "a batch of sentences", words(draw, 2, 3, 5)
     yield "two batch dimensions", words(draw, 3, 2, 4, 6)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "an eps of 0", (0.1 * draw.normal(2, 6), *words(draw, 6)[1:], 0.0)
+    yield "tokens of one entry", words(draw, 3, 1)
 
 
 @exercise.requires("with gain 1 and bias 0, each token has the mean 0 and the variance 1")

@@ -36,12 +36,6 @@ def cases(draw: Draw):
         (draw.normal(3, 4), draw.normal(3, 1), draw.normal(3, 4)),
         (Probe("scaled_and_shifted"), 4, 0.5),
     )
-    yield (
-        "a layer with three arguments, one of them None",
-        (draw.normal(3, 4), None, draw.normal(3, 1), draw.normal(3, 4)),
-        (Probe("told_apart"), 4, 2.0),
-    )
-    yield "a layer that returns what it reads", (draw.normal(4, 3),), (Probe("unchanged"), 3, 2.0)
     yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3, 3.0)
     yield "one token alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4, 2.0)
     yield (
@@ -49,6 +43,16 @@ def cases(draw: Draw):
         (draw.normal(3, 4),),
         (Probe("running_mean"), 4, 2.0, Probe("stretch_and_shift")),
     )
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield (
+        "a layer with three arguments, one of them None",
+        (draw.normal(3, 4), None, draw.normal(3, 1), draw.normal(3, 4)),
+        (Probe("told_apart"), 4, 2.0),
+    )
+    yield "a layer that returns what it reads", (draw.normal(4, 3),), (Probe("unchanged"), 3, 2.0)
 
 
 @exercise.requires("the larger alpha is, the nearer the result comes to the norm of x alone")

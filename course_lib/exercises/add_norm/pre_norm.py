@@ -47,6 +47,18 @@ def cases(draw: Draw):
         (draw.normal(3, 4), draw.normal(3, 1), draw.normal(3, 4)),
         (Probe("scaled_and_shifted"), 4),
     )
+    yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
+    yield "one token alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
+    yield (
+        "another norm",
+        (draw.normal(3, 4),),
+        (Probe("running_mean"), 4, Probe("stretch_and_shift")),
+    )
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield (
         "a layer with three arguments, one of them None",
         (draw.normal(3, 4), None, draw.normal(3, 1), draw.normal(3, 4)),
@@ -56,14 +68,6 @@ def cases(draw: Draw):
         "a layer that finds one mean for all",
         (draw.normal(4, 3),),
         (Probe("one_mean_for_all"), 3),
-    )
-    yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
-    yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
-    yield "one token alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
-    yield (
-        "another norm",
-        (draw.normal(3, 4),),
-        (Probe("running_mean"), 4, Probe("stretch_and_shift")),
     )
 
 

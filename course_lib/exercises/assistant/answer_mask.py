@@ -50,7 +50,6 @@ def cases(draw: Draw):
     yield "a prompt that leaves no room for an answer", conversation(draw, 4, (4, 4), (2, 4))
     yield "as many rows as tokens", conversation(draw, 4, (1, 3), (2, 4), (3, 4), (2, 3))
     yield "one token", conversation(draw, 1, (1, 1), (1, 1))
-    yield "long rows", conversation(draw, 300, (3, 270), (258, 290), (20, 40))
     tokens, asked, lengths = conversation(draw, 8, (3, 6), (4, 7))
     places = torch.arange(8)
     padding = places >= lengths[:, None]
@@ -61,6 +60,11 @@ def cases(draw: Draw):
     yield "one token ends prompts and answers, and pads", (
         tokens.masked_fill(ends, 2), asked, lengths,
     )  # fmt: skip
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "long rows", conversation(draw, 300, (3, 270), (258, 290), (20, 40))
 
 
 @exercise.requires("there are as many targets as the answer has tokens, and they are the answer")

@@ -79,13 +79,17 @@ def cases(draw: Draw):
             ],
         ),
     )
-    probe, prompt, allowed = asked(draw, 6, 7, 4)
-    others = [[(token - 1) % 6 for token in text] for text in (prompt, *allowed)]
-    yield "answers that end with another token", (probe, others[0], others[1:])
     yield "the best first token begins no good answer", telling(draw, 5, 9, 5, wrong=whole)
     yield "a step that depends on what is written", telling(draw, 4, 12, 5, wrong=unread)
     yield "an answer in pieces of others", telling(draw, 4, 9, 5, wrong=by_place)
     yield "tokens of other places", telling(draw, 5, 9, 5, wrong=any_place)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    probe, prompt, allowed = asked(draw, 6, 7, 4)
+    others = [[(token - 1) % 6 for token in text] for text in (prompt, *allowed)]
+    yield "answers that end with another token", (probe, others[0], others[1:])
 
 
 @exercise.requires("what is written is allowed, whatever the model prefers")

@@ -40,9 +40,13 @@ def cases(draw: Draw):
     yield "a batch", sizes(draw, 2, queries=4, keys=3, d_q=2, d_k=6, d_a=5)
     yield "two batch dimensions", sizes(draw, 3, 2, queries=5, keys=4, d_q=2, d_k=3, d_a=6)
     yield "one key", sizes(draw, queries=3, keys=1, d_q=2, d_k=4, d_a=5)
+    yield "as many queries as each has numbers", sizes(draw, queries=3, keys=5, d_q=3, d_k=2, d_a=4)
+
+
+@exercise.edges
+def edges(draw: Draw):
     q, k, *weights = sizes(draw, queries=4, keys=6, d_q=2, d_k=3, d_a=5)
     yield "queries and keys far from zero", (100 * q, 100 * k, *weights)
-    yield "as many queries as each has numbers", sizes(draw, queries=3, keys=5, d_q=3, d_k=2, d_a=4)
 
 
 @exercise.requires("no score is larger than the sum of |v|, however long the queries")

@@ -37,10 +37,6 @@ def cases(draw: Draw):
     yield "as many queries as states", (draw.normal(3, 2), draw.normal(3, 2))
     yield "four queries, three states", (draw.normal(4, 5), draw.normal(3, 5))
     yield "one state alone", (draw.normal(2, 2), draw.normal(1, 2))
-    hidden = torch.tensor([[True], [False], [True]])
-    yield "one state, hidden from one query", (draw.normal(3, 2), draw.normal(1, 2).abs(), hidden)
-    zeros = torch.tensor([[1.0], [0], [1], [1]])
-    yield "a state of zeros, without a mask", (draw.normal(2, 3), zeros * draw.normal(4, 3))
     yield "some states masked", (draw.normal(3, 4), draw.normal(5, 4), draw.mask(3, 5))
     nowhere = torch.tensor([[False, False, False], [True, False, True]])
     yield "a query that may look nowhere", (draw.normal(2, 4), draw.normal(3, 4), nowhere)
@@ -48,6 +44,14 @@ def cases(draw: Draw):
     yield "a batch, without a mask", batch
     yield "a batch, each word with its own padding", (*batch, draw.mask(2, 1, 6))
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5), draw.normal(3, 2, 3, 5))
+
+
+@exercise.edges
+def edges(draw: Draw):
+    hidden = torch.tensor([[True], [False], [True]])
+    yield "one state, hidden from one query", (draw.normal(3, 2), draw.normal(1, 2).abs(), hidden)
+    zeros = torch.tensor([[1.0], [0], [1], [1]])
+    yield "a state of zeros, without a mask", (draw.normal(2, 3), zeros * draw.normal(4, 3))
 
 
 @exercise.requires("a masked state might as well not be there, however large its score")

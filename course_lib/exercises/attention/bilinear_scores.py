@@ -30,7 +30,6 @@ def cases(draw: Draw):
     yield "one query, two keys", (draw.normal(1, 2), draw.normal(2, 3), draw.normal(2, 3))
     yield "queries as large as keys", (draw.normal(4, 3), draw.normal(2, 3), draw.normal(3, 3))
     yield "large queries, small keys", (draw.normal(3, 5), draw.normal(4, 2), draw.normal(5, 2))
-    yield "as many queries as keys", (draw.normal(3, 4), draw.normal(3, 2), draw.normal(4, 2))
     yield "a batch", (draw.normal(2, 3, 4), draw.normal(2, 5, 6), draw.normal(4, 6))
     yield (
         "two batch dimensions",
@@ -41,6 +40,11 @@ def cases(draw: Draw):
         "as many queries as each has numbers",
         (draw.normal(4, 4), draw.normal(3, 5), draw.normal(4, 5)),
     )
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "as many queries as keys", (draw.normal(3, 4), draw.normal(3, 2), draw.normal(4, 2))
 
 
 @exercise.requires("with the identity as W, the scores are dot products")

@@ -35,14 +35,6 @@ def cases(draw: Draw):
     yield "a low temperature", (draw.normal(3), draw.normal(4, 3), draw.normal(4, 2), 0.1)
     yield "several queries", (draw.normal(6, 3), draw.normal(5, 3), draw.normal(5, 4), 0.7)
     yield (
-        "as many queries as keys",
-        (draw.normal(3, 4), draw.normal(3, 4), draw.normal(3, 2), 0.6),
-    )
-    yield (
-        "as many queries in each table as tables",
-        (draw.normal(2, 2, 4), draw.normal(2, 5, 4), draw.normal(2, 5, 3), 1.2),
-    )
-    yield (
         "a batch, one query each",
         (draw.normal(2, 4), draw.normal(2, 3, 4), draw.normal(2, 3, 5), 2.0),
     )
@@ -63,6 +55,18 @@ def cases(draw: Draw):
     yield (
         "as many keys as each has numbers",
         (draw.normal(4), draw.normal(4, 4), draw.normal(4, 2), 1.3),
+    )
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield (
+        "as many queries as keys",
+        (draw.normal(3, 4), draw.normal(3, 4), draw.normal(3, 2), 0.6),
+    )
+    yield (
+        "as many queries in each table as tables",
+        (draw.normal(2, 2, 4), draw.normal(2, 5, 4), draw.normal(2, 5, 3), 1.2),
     )
 
 

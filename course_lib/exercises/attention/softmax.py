@@ -43,6 +43,10 @@ def cases(draw: Draw):
     yield "one mask for the whole batch", (draw.normal(2, 4, 3), draw.mask(4, 3))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4),)
     yield "one key", (draw.normal(3, 1),)
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield "one row alone", (draw.normal(4), draw.mask(4))
     yield "one row of mask for all queries", (draw.normal(4, 6), draw.mask(1, 6))
 

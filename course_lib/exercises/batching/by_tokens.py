@@ -41,14 +41,18 @@ def cases(draw: Draw):
     yield "several of the same length", ([3, 2, 3, 2, 3, 2], 6)
     yield "many sentences", (lengths(draw, draw.number(12, 25)), draw.number(12, 40))
     yield "very many in large batches", (lengths(draw, 60), draw.number(80, 120))
-    yield "over a thousand sentences", (lengths(draw, 1200, longest=6), draw.number(12, 20))
-    yield "sentences without tokens", ([0, *lengths(draw, 4), 0], draw.number(20, 30))
     yield "each one alone", ([draw.number(7, 12) for _ in range(4)], 12)
     yield "all in one batch", (lengths(draw, 5, longest=4), 40)
     yield "a batch that is exactly full", ([5] * draw.number(5, 9), 15)
     longest = draw.number(3, 9)
     yield "one sentence, as long as a batch", ([longest], longest)
     yield "no sentence", ([], longest)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "over a thousand sentences", (lengths(draw, 1200, longest=6), draw.number(12, 20))
+    yield "sentences without tokens", ([0, *lengths(draw, 4), 0], draw.number(20, 30))
 
 
 @exercise.requires("every sentence is in exactly one batch")

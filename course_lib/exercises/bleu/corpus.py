@@ -79,9 +79,13 @@ def cases(draw: Draw):
         ),
     )
     yield "no sentence has four words", ([list("abc"), ["d"]], [list("abcx"), list("de")])
-    yield "no sentence", ([], [])
     yield "nothing was written", ([[]], [list("abc")])
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "no sentence", ([], [])
 
 
 @exercise.requires("a corpus that equals its references has 100, and one that shares nothing 0")

@@ -40,13 +40,19 @@ def cases(draw: Draw):
     yield "doubles in a text", (draw.integers(97, 99, 50).tolist(), (98, 98), draw.number(256, 900))
     x = draw.number(10, 90)
     yield "digits that look like the pair", ([100 + x, b, x, 10 * b], (x, b), 256)
+    yield "the pair is not there", ([c, a, c], (a, b), 256)
+    yield "one token", ([a], (a, a), 256)
+    yield "no token", ([], (a, b), 256)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    a, b, c = draw.integers(97, 123, 3).tolist()
+    a, b, c = a, b + 26, c + 52  # three different ones
     yield "the pair ends in token 0", ([a, 0, b, a], (a, 0), 256)
     yield "the pair begins with token 0", ([a, 0, b, 0, b, 0], (0, b), 256)
     yield "a tuple of tokens", ((c, a, b, a, b), (a, b), 256)
     yield "tokens below zero", ([a, b, -1, a, b, c, -2], (a, b), 256)
-    yield "the pair is not there", ([c, a, c], (a, b), 256)
-    yield "one token", ([a], (a, a), 256)
-    yield "no token", ([], (a, b), 256)
 
 
 def spell(ids, pair, new):

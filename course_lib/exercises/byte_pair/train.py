@@ -49,11 +49,16 @@ def cases(draw: Draw):
     yield "the first of equals wins", ([98, 99, 97, x, 3, 97, x, 98, 99], 1)
     yield "a tie that the second merge decides", ([x, 98, 97, x, 98, 2, 1, 97, 3, 97, 4], 5)
     yield "more merges than the text has", ([97, 98, 97, 98, x, 97, 98], 50)
+    yield "no pair comes twice", ([97, 98, x, 99], 5)
+    yield "no merge is asked for", (text(draw, 20), 0)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    x = draw.number(100, 250)
     # after the first merge, an x that is merged with nothing is half of the commonest pair
     yield "the best pair ends in token 0", ([x, 0, 98, x, 0, 99, x, 0, 98, x], 4)
     yield "a tuple of tokens", (tuple(text(draw, 30)), 4)
-    yield "no pair comes twice", ([97, 98, x, 99], 5)
-    yield "no merge is asked for", (text(draw, 20), 0)
 
 
 @exercise.requires("each merge is the commonest pair of the text that the merges before it left")

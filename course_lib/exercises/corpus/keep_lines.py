@@ -61,21 +61,25 @@ def cases(draw: Draw):
     )
     yield "blanks are no words", page(draw, f"{words(draw, 2)}   {line(draw, 2)}")
     yield "indented lines", page(draw, "   " + line(draw), line(draw), "\t" + line(draw, 2))
-    yield "tabs between words", page(draw, line(draw, 5).replace(" ", "\t"), good=2)
-    again = line(draw)
-    yield "a line that comes again", page(draw, again, again, good=1)
     yield "empty lines", page(draw, "", line(draw), "", "   ")
     yield "JavaScript", page(draw, f"Please enable JavaScript {line(draw)}", good=4)
     yield "javascript in capitals", page(draw, f"ENABLE JAVASCRIPT {line(draw)}", good=4)
-    yield "javascript inside a word", page(draw, f"{words(draw, 3)} noJavaScripts {line(draw)}")
     yield "javascript without a capital", page(draw, f"{words(draw, 3)} javascript: {line(draw)}")
     yield "too little is left", page(draw, line(draw, 3), line(draw, end=""), good=2)
     yield "lorem ipsum", page(draw, f"Lorem Ipsum {line(draw)}", good=5)
-    yield "lorem ipsum in brackets", page(draw, f"(Lorem ipsum.) {line(draw)}", good=5)
     yield "lorem ipsum in a short line", page(draw, "lorem ipsum", good=5)
     yield "lorem alone, and ipsum alone", page(draw, f"Lorem {line(draw)}", f"ipsum {line(draw)}")
     yield "code", page(draw, "if (x) { return; }", good=5)
     yield "other brackets", page(draw, f"[x] (y) z }} {line(draw)}")
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "tabs between words", page(draw, line(draw, 5).replace(" ", "\t"), good=2)
+    again = line(draw)
+    yield "a line that comes again", page(draw, again, again, good=1)
+    yield "javascript inside a word", page(draw, f"{words(draw, 3)} noJavaScripts {line(draw)}")
+    yield "lorem ipsum in brackets", page(draw, f"(Lorem ipsum.) {line(draw)}", good=5)
 
 
 @exercise.requires("what is kept is kept again")

@@ -42,13 +42,17 @@ def cases(draw: Draw):
     yield "more hashes than shingles", drawn(draw, 3, 20)
     yield "one shingle", drawn(draw, 1, 5)
     yield "a small prime", drawn(draw, 6, 4, 101)
+    yield "another prime", drawn(draw, 8, 5, 10_007)
+
+
+@exercise.edges
+def edges(draw: Draw):
     large = 10**12 + 39
     fitting = draw.integers(0, 2**20, 6), draw.integers(1, 2**20, 4)
     yield "a prime above 2^31", (*fitting, draw.integers(0, large, 4), large)
     shingles, a, b, _ = drawn(draw, 4, 3)
     yield "numbers that are 0", (shingles, a, (-a * shingles[0]) % PRIME, PRIME)
     yield "shingles below zero", (shingles - 2**30, a, b, PRIME)
-    yield "another prime", drawn(draw, 8, 5, 10_007)
 
 
 @exercise.requires("the order of the shingles, and repeated ones, change nothing")

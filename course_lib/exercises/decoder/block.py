@@ -80,11 +80,6 @@ def cases(draw: Draw):
     yield "one word", (draw.normal(1, 4), draw.normal(3, 4)), (4, 2, 6)
     yield "one source word", (draw.normal(3, 4), draw.normal(1, 4)), (4, 2, 6)
     yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(3, 4)), (4, 2, 5)
-    yield (
-        "as many words as source words, a mask for the words alone",
-        (draw.normal(3, 4), draw.normal(3, 4), causal_mask(3)),
-        (4, 2, 5),
-    )
     parts = {
         "attention": Probe("attention_to_all_alike"),
         "feed_forward": Probe("network_of_one_matrix"),
@@ -96,6 +91,15 @@ def cases(draw: Draw):
             (draw.normal(3, 6), draw.normal(3, 6), causal_mask(3), draw.mask(3, 3)),
             (6, 2, 5, Named(name, part)),
         )
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield (
+        "as many words as source words, a mask for the words alone",
+        (draw.normal(3, 4), draw.normal(3, 4), causal_mask(3)),
+        (4, 2, 5),
+    )
     yield (
         "another norm_layer, norm before the layers",
         (draw.normal(3, 6), draw.normal(4, 6), causal_mask(3)),

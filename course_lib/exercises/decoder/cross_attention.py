@@ -45,13 +45,17 @@ def cases(draw: Draw):
         "one row of mask for each sentence",
         (*_states(draw, 3, 4, (5, 3, 4, 2), 2), draw.mask(2, 1, 4)),
     )
+    yield "two batch dimensions", _states(draw, 2, 5, (3, 4, 2, 6), 4, 3)
+    yield "one source word", _states(draw, 3, 1, (4, 5, 2, 3))
+    yield "as many target words as each has numbers", _states(draw, 3, 5, (3, 4, 2, 6))
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield (
         "one mask for the whole batch, with an axis for it",
         (*_states(draw, 3, 5, (4, 3, 2, 5), 2), draw.mask(1, 3, 5)),
     )
-    yield "two batch dimensions", _states(draw, 2, 5, (3, 4, 2, 6), 4, 3)
-    yield "one source word", _states(draw, 3, 1, (4, 5, 2, 3))
-    yield "as many target words as each has numbers", _states(draw, 3, 5, (3, 4, 2, 6))
 
 
 def _states(draw: Draw, n_q, n_k, sizes, *batch):

@@ -46,18 +46,22 @@ def cases(draw: Draw):
         "one row of mask for each sentence",
         (*_heads(draw, 4, 2, (3, 5, 2, 6), 2), draw.mask(2, 1, 1, 5)),
     )
-    empty = torch.tensor([[True, True, False, True], [False] * 4]).view(2, 1, 1, 4)
-    yield "a sentence that is all padding", (*_heads(draw, 4, 2, (3, 4, 2, 5), 2), empty)
-    yield (
-        "a mask for each head, the same for all sentences",
-        (*_heads(draw, 4, 2, (3, 5, 2, 4), 2), draw.mask(4, 3, 5)),
-    )
     yield (
         "two batch dimensions, a mask for each head",
         (*_heads(draw, 6, 2, (2, 4, 3, 5), 3, 2), draw.mask(3, 2, 6, 2, 4)),
     )
     yield "one key", _heads(draw, 4, 2, (3, 1, 2, 5))
     yield "as many queries as each has numbers", _heads(draw, 4, 2, (3, 5, 3, 2))
+
+
+@exercise.edges
+def edges(draw: Draw):
+    empty = torch.tensor([[True, True, False, True], [False] * 4]).view(2, 1, 1, 4)
+    yield "a sentence that is all padding", (*_heads(draw, 4, 2, (3, 4, 2, 5), 2), empty)
+    yield (
+        "a mask for each head, the same for all sentences",
+        (*_heads(draw, 4, 2, (3, 5, 2, 4), 2), draw.mask(4, 3, 5)),
+    )
 
 
 def _heads(draw: Draw, heads, groups, sizes, *batch) -> tuple[Tensor, ...]:

@@ -46,15 +46,19 @@ def cases(draw: Draw):
     yield "the delta rule", (q, k, v, decay * 0 + 1, erase, erase)
     yield "the gated delta rule", (q, k, v, decay, erase, erase)
     yield "three numbers for each token", drawn(draw, n=5, d=2, d_v=3)
+    yield "one token", drawn(draw, n=1, d=2, d_v=3)
+    yield "as many tokens as numbers", drawn(draw, n=3, d=3, d_v=3)
+    yield "a batch of texts", drawn(draw, 3, n=4, d=2, d_v=5)
+    yield "two batch dimensions", drawn(draw, 2, 3, n=5, d=4, d_v=2)
+
+
+@exercise.edges
+def edges(draw: Draw):
     q, k, *others = drawn(draw, n=40, d=2, d_v=2)
     yield "a long text", (q, k / k.norm(dim=-1, keepdim=True), *others)
     q, k, v, decay, *others = drawn(draw, 3, n=5, d=3, d_v=2)
     decay = decay * torch.tensor([1.0, 1, 0, 1, 1])
     yield "a decay of 0 forgets everything", (q, k, v, decay, *others)
-    yield "one token", drawn(draw, n=1, d=2, d_v=3)
-    yield "as many tokens as numbers", drawn(draw, n=3, d=3, d_v=3)
-    yield "a batch of texts", drawn(draw, 3, n=4, d=2, d_v=5)
-    yield "two batch dimensions", drawn(draw, 2, 3, n=5, d=4, d_v=2)
 
 
 @exercise.requires("with keys of length 1 and erase = write = 1, the newest value comes back")

@@ -41,12 +41,17 @@ def cases(draw: Draw):
     zero = torch.zeros(2)
     yield "a margin of a thousand", (zero, zero - 1000, zero, zero, 1.0)
     yield "a margin of minus a thousand", (zero - 1000, zero, zero, zero, 1.0)
+    far = torch.tensor([1000.0, -1000.0, 3.0])
+    yield "some margins far, one near", (far, torch.zeros(3), *pairs(draw, 3, 1.0)[:2], 1.0)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    zero = torch.zeros(2)
     yield (
         "margins of minus a hundred, or nearly",
         (zero - draw.integers(90, 99, 2), *[zero] * 3, 1.0),
     )
-    far = torch.tensor([1000.0, -1000.0, 3.0])
-    yield "some margins far, one near", (far, torch.zeros(3), *pairs(draw, 3, 1.0)[:2], 1.0)
 
 
 @exercise.requires("before the first step the loss is log 2")

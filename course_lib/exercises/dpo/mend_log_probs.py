@@ -48,16 +48,16 @@ def cases(draw: Draw):
     yield "a row without a target", with_targets(draw, 4, 6, (2, 2), (1, 3))
     yield "as many rows as places", with_targets(draw, 4, 5, (0, 3), (2, 4), (1, 2), (3, 4))
     yield "as many tokens to choose from as places", with_targets(draw, 5, 5, (1, 4), (2, 5))
+    scores, targets = with_targets(draw, 6, 4, (2, 5), (1, 4))
+    yield "token 0 is a target like any other", (scores, targets.clamp(max=0))
+
+
+@exercise.edges
+def edges(draw: Draw):
     scores, targets = with_targets(draw, 4, 5, (1, 3), (2, 4))
-    ruled_out = (targets == -100).unsqueeze(-1) & (torch.arange(5) == 0)
-    yield "a token ruled out where there is no target", (
-        scores.masked_fill(ruled_out, -torch.inf), targets,
-    )  # fmt: skip
     wanted = targets.unsqueeze(-1) == torch.arange(5)
     wanted[:, 2:] = False
     yield "a target that the scores rule out", (scores.masked_fill(wanted, -torch.inf), targets)
-    scores, targets = with_targets(draw, 6, 4, (2, 5), (1, 4))
-    yield "token 0 is a target like any other", (scores, targets.clamp(max=0))
 
 
 @exercise.requires("places without a target change nothing")
@@ -112,15 +112,6 @@ def mean_over_places(scores, targets):
     """Places without a target bring nothing now, but each row is averaged over all its places. log
     p of an answer is a sum."""
     return found(scores, targets)[0].mean(-1)
-
-
-@exercise.mistake
-def multiplied_by_zero(scores, targets):
-    """Places without a target are multiplied by 0. Where a token was ruled out, with a score of
-    minus infinity, that is NaN. Which method of a tensor puts a 0 in the place of any number?"""
-    counts = targets != -100
-    looked_up = targets.masked_fill(~counts, 0).unsqueeze(-1)
-    return (scores.log_softmax(-1).gather(-1, looked_up).squeeze(-1) * counts).sum(-1)
 
 
 @exercise.mistake

@@ -58,6 +58,10 @@ def cases(draw: Draw):
     yield "a batch of texts", (draw.normal(2, 8, 3), draw.normal(2, 8, 3), 2, 2)
     yield "two batch dimensions", (draw.normal(3, 2, 6, 4), draw.normal(3, 2, 6, 4), 2, 1)
     yield "as many tokens as numbers", (draw.normal(4, 4), draw.normal(4, 4), 1, 2)
+
+
+@exercise.edges
+def edges(draw: Draw):
     q, k = 1e15 * (1 + draw.normal(6, 3).abs()), 1e15 * (1 + draw.normal(6, 3).abs())
     yield "scores far below minus a billion", (q, -k, 2, 1)
     yield "scores far above a billion", (q, k, 2, 1)

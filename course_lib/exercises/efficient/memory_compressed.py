@@ -42,7 +42,6 @@ def cases(draw: Draw):
     yield "six tokens, three each", (*text(draw, 6, width=3, d_in=2, d_out=4), 3)
     yield "seven tokens, three each", (*text(draw, 7, width=3, d_in=4, d_out=2), 3)
     yield "tokens shared by two states", (*text(draw, 8, width=4, d_in=3, d_out=5), 2)
-    yield "a width of several strides", (*text(draw, 9, width=7, d_in=2, d_out=3), 2)
     yield "tokens left out", (*text(draw, 9, width=2, d_in=2, d_out=3), 4)
     yield "every other token", (*text(draw, 6, width=1, d_in=3, d_out=2), 2)
     yield "a state for each token", (*text(draw, 4, width=3, d_in=2, d_out=5), 1)
@@ -52,6 +51,11 @@ def cases(draw: Draw):
     yield "a batch of texts", (*text(draw, 2, 7, width=3, d_in=5, d_out=4), 2)
     yield "two batch dimensions", (*text(draw, 3, 2, 5, width=2, d_in=3, d_out=4), 3)
     yield "as many tokens as each has numbers", (*text(draw, 3, width=2, d_in=3, d_out=4), 2)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "a width of several strides", (*text(draw, 9, width=7, d_in=2, d_out=3), 2)
 
 
 @exercise.requires("one token reaches those states alone whose windows cover it")

@@ -44,11 +44,15 @@ def cases(draw: Draw):
     yield "a shorter chunk at the end", (*tokens(draw, 7, d_k=4, d_v=3), 3)
     yield "a chunk longer than the text", (*tokens(draw, 5, d_k=2, d_v=4), 9)
     yield "as many tokens as each has numbers", (*tokens(draw, 4, d_k=4, d_v=4), 2)
+    yield "a batch of texts", (*tokens(draw, 2, 6, d_k=3, d_v=4), 2)
+    yield "two batch dimensions", (*tokens(draw, 3, 2, 5, d_k=4, d_v=2), 2)
+
+
+@exercise.edges
+def edges(draw: Draw):
     q, k, v = tokens(draw, 3, d_k=1, d_v=2)
     q[1] = -16
     yield "a query whose feature is very small", (q, k, v, 2)
-    yield "a batch of texts", (*tokens(draw, 2, 6, d_k=3, d_v=4), 2)
-    yield "two batch dimensions", (*tokens(draw, 3, 2, 5, d_k=4, d_v=2), 2)
 
 
 @exercise.requires("the length of a chunk changes nothing")

@@ -70,11 +70,16 @@ def cases(draw: Draw):
     yield "one global block and a window", (6, 3, 1, 0, seed)
     yield "two global blocks and a window", (7, 3, 2, 0, seed)
     yield "every block global", (3, 1, 3, 0, seed)
-    yield "more global blocks than there are", (3, 1, 5, 0, seed)
     yield "all that remain, drawn at random", (5, 3, 0, 3, seed)
     yield "more to draw than remain", (6, 1, 1, 9, seed)
     yield "random blocks alone, more than there are", (4, 0, 0, 5, seed)
     yield "one block", (1, 3, 1, 2, seed)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    seed = draw.number(0, 10**6)
+    yield "more global blocks than there are", (3, 1, 5, 0, seed)
 
 
 def listed(rows):

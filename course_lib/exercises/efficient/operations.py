@@ -34,12 +34,17 @@ def cases(draw: Draw):
     yield "a recurrent network, short", ("rnn", n, d)
     yield "attention, one word", ("attention", 1, d)
     yield "a recurrent network, one word", ("rnn", 1, d)
-    yield "attention, as many words as numbers in each", ("attention", d, d)
-    yield "a recurrent network, as many words as numbers in each", ("rnn", d, d)
     yield "attention, a book", ("attention", draw.number(10**5, 10**6), 512)
     yield "a recurrent network, a book", ("rnn", draw.number(10**5, 10**6), 512)
     yield "attention, sizes beyond all models", ("attention", 10**9 + 9, 1023)
     yield "a recurrent network, sizes beyond all models", ("rnn", 1023, 10**9 + 7)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    d = draw.number(11, 20)
+    yield "attention, as many words as numbers in each", ("attention", d, d)
+    yield "a recurrent network, as many words as numbers in each", ("rnn", d, d)
 
 
 @exercise.requires("a text ten times as long costs attention a hundred times, a network ten times")

@@ -56,9 +56,13 @@ def cases(draw: Draw):
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 4)
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 2)
     yield "more keys than queries", (draw.normal(3, 2), draw.normal(5, 2), draw.normal(5, 4), 2)
+    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield "more queries than keys", (draw.normal(5, 2), draw.normal(3, 2), draw.normal(3, 4), 2)
     yield "a block longer than the text", (*words(draw, 5, d_k=3, d_v=2), 8)
-    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
 
 
 @exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)

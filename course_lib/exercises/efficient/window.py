@@ -43,13 +43,17 @@ def cases(draw: Draw):
     yield "seven words, neighbours only", (*words(draw, 7, d_k=2, d_v=4), 3)
     yield "seven words, five in sight", (*words(draw, 7, d_k=3, d_v=2), 5)
     yield "itself alone", (*words(draw, 4, d_k=3, d_v=2), 1)
-    yield "a width of 0", (*words(draw, 4, d_k=2, d_v=3), 0)
     yield "an even width", (*words(draw, 7, d_k=4, d_v=3), 4)
     yield "wider than the text", (*words(draw, 6, d_k=2, d_v=3), 21)
     yield "one word", (*words(draw, 1, d_k=3, d_v=4), 3)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 3)
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 3)
     yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "a width of 0", (*words(draw, 4, d_k=2, d_v=3), 0)
 
 
 @exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)

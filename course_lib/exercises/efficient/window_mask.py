@@ -33,13 +33,17 @@ def cases(draw: Draw):
     yield "four words, three in sight", (4, 3)
     yield "an odd width", (n, 2 * side + 1)
     yield "itself alone", (3, 1)
-    yield "a width of 0", (n, 0)
     yield "an even width", (n, 2 * side)
     yield "a width of two", (draw.number(5, 30), 2)
     yield "wider than the text", (side, n)
     yield "as wide as the text", (2 * side + 1, 2 * side + 1)
     yield "a long text", (draw.number(99, 300), draw.number(21, 999))
     yield "one word", (1, 3)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "a width of 0", (draw.number(11, 30), 0)
 
 
 @exercise.requires("a word far from both ends sees as many words to its left as to its right")

@@ -36,11 +36,15 @@ def cases(draw: Draw):
     yield "sentences of unequal lengths", (draw.normal(3, 4, 2), _first(1, 4, 3, n=4))
     yield "as many sentences as a word has numbers", (draw.normal(3, 5, 3), draw.mask(3, 5))
     yield "a sentence without words", (draw.normal(2, 3, 4), _first(0, 2, n=3))
-    yield "no sentence has words", (draw.normal(2, 3, 4), _first(0, 0, n=3))
-    yield "one place, and it is padding", (draw.normal(1, 4).abs(), _first(0, n=1))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4), draw.mask(2, 3, 5))
     yield "one word", (draw.normal(1, 3), _first(1, n=1))
     yield "as many words as each has numbers", (draw.normal(4, 4), draw.mask(4))
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "no sentence has words", (draw.normal(2, 3, 4), _first(0, 0, n=3))
+    yield "one place, and it is padding", (draw.normal(1, 4).abs(), _first(0, n=1))
 
 
 def _first(*lengths, n):

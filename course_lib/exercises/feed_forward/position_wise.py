@@ -44,13 +44,17 @@ def cases(draw: Draw):
     yield "one token", network(draw, n=1, d_model=3, d_ff=7)
     _, *weights = network(draw, n=1, d_model=3, d_ff=6)
     yield "a single token, not in a sentence", (draw.normal(3), *weights)
+    yield "a batch of sentences", network(draw, 3, n=4, d_model=2, d_ff=5)
+    yield "two batch dimensions", network(draw, 2, 3, n=4, d_model=5, d_ff=6)
+
+
+@exercise.edges
+def edges(draw: Draw):
     # whole numbers: their sums are exact, in whatever order
     w_1, w_2 = draw.integers(-4, 5, 2, 6).float(), draw.integers(-4, 5, 6, 2).float()
     b_1 = draw.integers(60, 100, 6) * torch.tensor([1.0, -1, 1, -1, 1, -1])
     x, b_2 = draw.integers(-4, 5, 1, 2).float(), draw.integers(-4, 5, 2).float()
     yield "large hidden numbers", (x, w_1, b_1, w_2, b_2)
-    yield "a batch of sentences", network(draw, 3, n=4, d_model=2, d_ff=5)
-    yield "two batch dimensions", network(draw, 2, 3, n=4, d_model=5, d_ff=6)
 
 
 @exercise.requires("changing one token changes its own result, and no other")

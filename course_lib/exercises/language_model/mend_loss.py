@@ -34,8 +34,6 @@ def cases(draw: Draw):
     yield "as many tokens as in the vocabulary", (draw.normal(6, 6), draw.integers(0, 6, 6))
     yield "a batch of texts", (draw.normal(3, 7, 5), draw.integers(0, 5, 3, 7))
     yield "two batch dimensions", (draw.normal(2, 3, 4, 5), draw.integers(0, 5, 2, 3, 4))
-    hidden = draw.normal(4, 5).masked_fill(torch.arange(5) > 2, -torch.inf)
-    yield "tokens that are hidden", (hidden, draw.integers(0, 3, 4))
     yield "large logits", (300 * draw.normal(4, 5), draw.integers(0, 5, 4))
 
 

@@ -72,6 +72,10 @@ def cases(draw: Draw):
     yield "a norm before the average", (Probe("mean_of_centred"), draw.normal(4, 3))
     yield "a causal layer that rounds", (Probe("rounded_by_later"), draw.normal(3, 50))
     yield "a causal layer whose first state is NaN", (Probe("first_is_nan"), draw.normal(4, 3))
+
+
+@exercise.edges
+def edges(draw: Draw):
     spoiled = Probe("nan_before_negative")
     yield "states that become NaN", (spoiled, 0.1 + draw.normal(4, 3).abs())
     yield "a leak beside a column of NaN", (Probe("mean_beside_nan"), draw.normal(4, 3))

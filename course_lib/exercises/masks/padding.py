@@ -34,10 +34,14 @@ def cases(draw: Draw):
     yield "a rectangle wider than any sentence", (draw.integers(1, n, 4), n)
     yield "as many sentences as tokens", (torch.tensor([2, 3, 1]), 3)
     yield "one sentence, and it is full", (torch.tensor([4]), 4)
+    yield "an empty sentence", (torch.tensor([n - 7, 0, n]), n)
+
+
+@exercise.edges
+def edges(draw: Draw):
     many = draw.number(1100, 1500)
     yield "more than a thousand places", (torch.tensor([many - 7, 5, many]), many)
     yield "lengths of 32 bits", (draw.integers(0, 7, 3).int(), 6)
-    yield "an empty sentence", (torch.tensor([n - 7, 0, n]), n)
 
 
 @exercise.requires("each sentence shows as many tokens as it has")

@@ -33,13 +33,17 @@ def cases(draw: Draw):
     yield "one token", (draw.integers(2, 9, 1), 1)
     yield "a batch of sentences", (draw.integers(2, 90, 3, 4), 1)
     yield "another start", (draw.integers(2, 90, 2, 3), 97)
+    yield "two batch dimensions", (draw.integers(2, 90, 2, 3, 5), 0)
+
+
+@exercise.edges
+def edges(draw: Draw):
     tokens = draw.integers(2, 90, 3, 4)
     tokens[:, 0] = 1
     yield "targets that begin with the start", (tokens, 1)
     tokens = draw.integers(2, 90, 4)
     tokens[1] = -100
     yield "a target of -100", (tokens, 1)
-    yield "two batch dimensions", (draw.integers(2, 90, 2, 3, 5), 0)
 
 
 @exercise.requires("each input is the target of the place before it")

@@ -36,8 +36,6 @@ def cases(draw: Draw):
     yield "two of three experts", (draw.normal(5, 4),), (4, 6, 3, 2)
     yield "all experts", (draw.normal(4, 3),), (3, 5, 2, 2)
     yield "more experts than tokens", (draw.normal(2, 4),), (4, 3, 7, 2)
-    alike = draw.normal(1, 4) + draw.normal(9, 4) / 100
-    yield "all tokens at the same expert", (alike,), (4, 6, 5, 1)
     yield "a token alone", (draw.normal(4),), (4, 6, 3, 2)
     yield "a batch of sentences", (draw.normal(2, 5, 4),), (4, 7, 3, 2)
     yield "two batch dimensions", (draw.normal(3, 2, 4, 2),), (2, 5, 4, 3)
@@ -46,6 +44,12 @@ def cases(draw: Draw):
         (draw.normal(5, 4),),
         (4, 6, 3, 2, Named("feed_forward", Probe("network_of_one_matrix"))),
     )
+
+
+@exercise.edges
+def edges(draw: Draw):
+    alike = draw.normal(1, 4) + draw.normal(9, 4) / 100
+    yield "all tokens at the same expert", (alike,), (4, 6, 5, 1)
 
 
 @exercise.requires("a token's result does not depend on the other tokens")

@@ -46,11 +46,6 @@ def cases(draw: Draw):
     yield "a word that may look nowhere", (*_words(draw, 2, 3, 4), nowhere), (4, 2)
     yield "a batch of sentences", _words(draw, 2, 5, 6, 3), (6, 3)
     yield "one mask for the whole batch", (*_words(draw, 4, 5, 6, 3), draw.mask(4, 5)), (6, 2)
-    yield (
-        "one mask for the whole batch, with an axis for it",
-        (*_words(draw, 3, 4, 6, 2), draw.mask(1, 3, 4)),
-        (6, 3),
-    )
     padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
     yield "one row of mask for each sentence", (*_words(draw, 3, 4, 6, 2), padding), (6, 3)
     yield (
@@ -67,6 +62,15 @@ def cases(draw: Draw):
     yield "one key", _words(draw, 2, 1, 4), (4, 2)
     yield "as many queries as each has numbers", _words(draw, 4, 5, 4), (4, 2)
     yield "another rule", _words(draw, 3, 4, 6), (6, 2, Probe("average_of_values"))
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield (
+        "one mask for the whole batch, with an axis for it",
+        (*_words(draw, 3, 4, 6, 2), draw.mask(1, 3, 4)),
+        (6, 3),
+    )
     yield (
         "another rule, and a mask",
         (*_words(draw, 3, 4, 6), draw.mask(3, 4)),

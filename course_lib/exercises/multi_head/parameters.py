@@ -33,13 +33,19 @@ def cases(draw: Draw):
     yield "one head", (4, 1, 2, 3)
     yield "several heads", (draw.number(10**8, 10**9), heads, d_k, d_v)
     yield "several heads, with biases", (d_model, heads, d_k, d_v, True)
-    yield "values narrower than keys", (d_model, heads, d_v, d_k)
-    yield "values narrower than keys, with biases", (d_model, heads, d_v, d_k, True)
     yield "heads that share a word out", (heads * d_k, heads, d_k, d_k)
     yield "heads that share a word out, with biases", (heads * d_k, heads, d_k, d_k, True)
     yield "one head, with biases", (d_model, 1, d_k, d_v, True)
     yield "the paper's", (512, 8, 64, 64)
     yield "the paper's, with biases", (512, 8, 64, 64, True)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    heads, d_k = draw.number(2, 5), draw.number(2, 9)
+    d_v, d_model = d_k + draw.number(1, 9), 19 + draw.number(1, 9)
+    yield "values narrower than keys", (d_model, heads, d_v, d_k)
+    yield "values narrower than keys, with biases", (d_model, heads, d_v, d_k, True)
 
 
 @exercise.requires("heads that share a word out cost as much together as one")

@@ -42,12 +42,16 @@ def cases(draw: Draw):
     yield "positions in any order", (draw.normal(5, 8), draw.integers(0, 50, 5))
     yield "another base", (draw.normal(3, 6), torch.arange(1, 4), 100.0)
     yield "far away", (draw.normal(2, 4), torch.tensor([1000, 7]))
-    yield "positions counted back from the newest", (draw.normal(4, 6), torch.arange(-3, 1))
     yield "one word", (draw.normal(1, 10), torch.tensor([3]))
     yield "a batch of sentences", (draw.normal(3, 5, 4), torch.arange(5))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 6), torch.arange(5))
     yield "positions between two tokens", (draw.normal(3, 4), torch.tensor([0.5, 1.25, 2.0]))
     yield "as many words as each has numbers", (draw.normal(4, 4), torch.arange(4))
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "positions counted back from the newest", (draw.normal(4, 6), torch.arange(-3, 1))
 
 
 @exercise.requires("turning changes no length, and leaves position 0 as it is")

@@ -41,6 +41,10 @@ def cases(draw: Draw):
     yield "no shift at all", (0, 6)
     yield "some places back", (-draw.number(1, 9), 2 * draw.number(3, 9))
     yield "far away", (draw.number(100, 400), 2 * draw.number(3, 9))
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield "thousands of places on", (draw.number(5100, 6000), 4)
 
 

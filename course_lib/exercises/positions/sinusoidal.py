@@ -44,6 +44,10 @@ def cases(draw: Draw):
     yield "one position", (1, 2 * draw.number(2, 9))
     yield "as many columns as positions", (6, 6)
     yield "a long text", (draw.number(200, 500), 2 * draw.number(3, 9))
+
+
+@exercise.edges
+def edges(draw: Draw):
     # of one wave, whose speed is exactly 1
     yield "thousands of positions", (draw.number(5100, 6000), 2)
 

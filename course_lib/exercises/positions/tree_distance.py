@@ -35,11 +35,15 @@ def cases(draw: Draw):
     yield "two words", (torch.tensor([1, -1]),)
     yield "one word", (torch.tensor([-1]),)
     yield "a chain", (torch.tensor([-1, 0, 1, 2, 3, 4, 5]),)
-    yield "a long chain", (torch.arange(-1, 104),)
     yield "a star", (torch.tensor([2, 2, -1, 2, 2]),)
     yield "a sentence", (torch.tensor([1, 3, 1, -1, 3]),)
     yield "two deep branches", (torch.tensor([-1, 0, 1, 2, 0, 4, 5]),)
     yield "a tree at random", (at_random(draw, 9),)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "a long chain", (torch.arange(-1, 104),)
 
 
 def at_random(draw: Draw, n: int):

@@ -36,9 +36,13 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 5),)
     yield "as many groups as answers", (2 * draw.normal(4, 4) - 1,)
     yield "rewards that hardly differ", (0.0002 * draw.normal(3, 6),)
+    yield "another eps", (draw.normal(2, 3), 0.5)
+
+
+@exercise.edges
+def edges(draw: Draw):
     # sixteenths, of which the mean of four is exact
     yield "large rewards that hardly differ", (1000 + draw.integers(0, 9, 3, 4) / 16,)
-    yield "another eps", (draw.normal(2, 3), 0.5)
 
 
 @exercise.requires("what all answers of a group get beside changes nothing")

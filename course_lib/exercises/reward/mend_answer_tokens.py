@@ -29,11 +29,15 @@ def cases(draw: Draw):
     yield "it ends at once", (torch.tensor([3, 3, 3]), 3)
     yield "one token", (torch.tensor([[4], [1]]), 1)
     yield "other padding behind the end", (torch.tensor([[6, 5, 0, 0, 9], [5, 5, 0, 6, 0]]), 5)
-    long = torch.cat([draw.integers(3, 9, 5), torch.full((300,), 2)])
-    yield "a long padding", (long, 2)
     yield "a group of answers", (draw.integers(0, 4, 5, 7), 1)
     yield "as many answers as tokens", (draw.integers(0, 5, 4, 4), 0)
     yield "two batch dimensions", (draw.integers(0, 6, 2, 3, 8), 5)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    long = torch.cat([draw.integers(3, 9, 5), torch.full((300,), 2)])
+    yield "a long padding", (long, 2)
 
 
 @exercise.requires("each row has all of its tokens, or ends with its first stop")

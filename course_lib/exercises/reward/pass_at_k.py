@@ -40,8 +40,12 @@ def cases(draw: Draw):
     yield "all are drawn", (6, draw.number(1, 3), 6)
     yield "thousands, few right", (5000, draw.number(3, 9), 1000)
     yield "thousands, half of them right", (4000, 2000, 3)
-    yield "thousands, many of them right and drawn", (5000, 2000, draw.number(1200, 1800))
     yield "thousands, all right", (3000, 3000, 1500)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "thousands, many of them right and drawn", (5000, 2000, draw.number(1200, 1800))
 
 
 @exercise.requires("one answer drawn is right as often as all of them are")

@@ -35,6 +35,10 @@ def cases(draw: Draw):
     yield "no difference", (same.clone(), same)
     yield "a thousand better", (torch.tensor([500.0, 3.0]), torch.tensor([-500.0, 2.0]))
     yield "a thousand worse", (torch.tensor([-500.0, 3.0]), torch.tensor([500.0, 2.0]))
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield "nearly a hundred worse", (-draw.integers(90, 99, 3).float(), draw.normal(3) / 9)
 
 

@@ -46,11 +46,15 @@ def cases(draw: Draw):
     yield "a batch of words", step(draw, 4, d_in=3, d_h=2)
     x, h, *weights = step(draw, d_in=3, d_h=2)
     yield "a state of zeros", (x, 0 * h, *weights)
+    yield "a batch of one", step(draw, 1, d_in=2, d_h=3)
+    yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
+
+
+@exercise.edges
+def edges(draw: Draw):
     x, *rest = step(draw, 2, d_in=3, d_h=4)
     yield "words of zeros", (0 * x, *rest)
     yield "a state of one number", step(draw, 5, d_in=3, d_h=1)
-    yield "a batch of one", step(draw, 1, d_in=2, d_h=3)
-    yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
 
 
 @exercise.requires("no entry of a state is larger than 1, however large the word")

@@ -44,6 +44,10 @@ def cases(draw: Draw):
     yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
     yield "two batch dimensions", step(draw, 2, 3, d_in=4, d_h=5)
     yield "words as large as states", step(draw, 2, d_in=4, d_h=4)
+
+
+@exercise.edges
+def edges(draw: Draw):
     x, h, *weights = step(draw, 2, d_in=3, d_h=2)
     yield "a state of zeros", (x, 0 * h, *weights)
     *inputs, b_x, b_h = step(draw, 2, d_in=2, d_h=3)

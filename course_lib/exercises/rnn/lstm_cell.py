@@ -48,6 +48,10 @@ def cases(draw: Draw):
     yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
     yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
     yield "words as large as states", step(draw, 2, d_in=4, d_h=4)
+
+
+@exercise.edges
+def edges(draw: Draw):
     x, h, c, *weights = step(draw, 2, d_in=3, d_h=2)
     yield "the first step, from zeros", (x, 0 * h, 0 * c, *weights)
     x, h, c, w_x, w_h, b = step(draw, 2, d_in=2, d_h=3)

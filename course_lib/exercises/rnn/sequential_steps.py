@@ -39,12 +39,17 @@ def cases(draw: Draw):
     n = (width - 1) * draw.number(2, 50)
     yield "windows that reach one word beyond it", ("window", n, width)
     yield "windows of three", ("window", draw.number(4, 300), 3)
-    yield "two words, and wide windows", ("window", 2, 2 * draw.number(60, 300) + 1)
-    yield "an RNN, and a width", ("rnn", draw.number(10, 10**6), width)
-    yield "attention, and a width", ("attention", draw.number(100, 10**6), width)
     yield "one word, read by an RNN", ("rnn", 1)
     yield "one word, and windows", ("window", 1, 3)
     yield "one word, and attention", ("attention", 1)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    width = 2 * draw.number(2, 6) + 1
+    yield "two words, and wide windows", ("window", 2, 2 * draw.number(60, 300) + 1)
+    yield "an RNN, and a width", ("rnn", draw.number(10, 10**6), width)
+    yield "attention, and a width", ("attention", draw.number(100, 10**6), width)
 
 
 @exercise.requires("attention needs as many steps for a thousand words as for two")

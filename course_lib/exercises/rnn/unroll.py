@@ -45,6 +45,10 @@ def cases(draw: Draw):
     yield "a batch of one", sentence(draw, 1, n=3, d_in=4, d_h=2)
     yield "two batch dimensions", sentence(draw, 3, 2, n=4, d_in=5, d_h=6)
     yield "as many words as each has numbers", sentence(draw, n=3, d_in=3, d_h=5)
+
+
+@exercise.edges
+def edges(draw: Draw):
     xs, h, *weights = sentence(draw, n=3, d_in=2, d_h=4)
     yield "a first state of zeros", (xs, 0 * h, *weights)
     *inputs, b = sentence(draw, n=3, d_in=2, d_h=3)

@@ -46,14 +46,18 @@ def cases(draw: Draw):
     yield "a small p keeps one", (spread(draw, 3, 4), 0.01)
     yield "the smallest p keeps one", (spread(draw, 3, 4), 1e-30)
     yield "p = 1 keeps all", (spread(draw, 6), 1.0)
-    far = spread(draw, 3, 5) + torch.tensor([[0.0], [-200.0], [200.0]])
-    yield "texts whose logits are far apart", (far, 0.7)
-    yield "most of 128 equals", (draw.normal(1).expand(128).contiguous(), 0.9)
     yield "half of four equals", (draw.normal(2, 1).expand(2, 4).contiguous(), 0.5)
     yield "a little more than half of four equals", (torch.zeros(4), 0.55)
     yield "equals in pairs", (draw.integers(0, 2, 3, 8).float(), 0.66)
     yield "some are hidden already", (spread(draw, 6).masked_fill(draw.mask(6), -torch.inf), 0.95)
     yield "one token", (spread(draw, 1), 0.5)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    far = spread(draw, 3, 5) + torch.tensor([[0.0], [-200.0], [200.0]])
+    yield "texts whose logits are far apart", (far, 0.7)
+    yield "most of 128 equals", (draw.normal(1).expand(128).contiguous(), 0.9)
 
 
 @exercise.requires("the kept tokens have at least p, and without the least of them less", points=2)

@@ -66,19 +66,25 @@ def cases(draw: Draw):
     runs, budget = drawn(draw, 4, 6, noise=0.004)
     order = torch.randperm(len(runs), generator=torch.Generator().manual_seed(len(runs)))
     yield "in any order", ([runs[i] for i in order.tolist()], budget)
-    again = [(c, n, loss + 0.02 * draw.normal(1).item()) for c, n, loss in (*runs[::2], *runs[::4])]
-    yield "several runs of some sizes", (runs + again, budget)
+    yield "several runs of a size", (runs + [(c, n, loss + 0.01) for c, n, loss in runs], budget)
     yield "fewer sizes at the last budget", (runs[:-2], budget)
     yield "a smaller budget than any", (runs, 500.0)
-    yield "a budget between two that were run", (runs, 1000.0 * (budget / 1000) ** 0.4)
-    small = [(c / 1e4, n, loss) for c, n, loss in runs]
-    yield "budgets below one, as in petaflop-days", (small, budget / 1e4)
     ends = [
         (c, size * c / 1e3, 2 + 0.2 * float(np.log(size / best)) ** 2)
         for c, best in ((1e3, 30.0), (2e3, 40.0))
         for size in (12.0, 16.0, 24.0, 32.0)
     ]
     yield "valleys whose lowest runs are at an end", (ends, 4e3)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    runs, budget = drawn(draw, 4, 6, noise=0.004)
+    again = [(c, n, loss + 0.02 * draw.normal(1).item()) for c, n, loss in (*runs[::2], *runs[::4])]
+    yield "several runs of some sizes", (runs + again, budget)
+    yield "a budget between two that were run", (runs, 1000.0 * (budget / 1000) ** 0.4)
+    small = [(c / 1e4, n, loss) for c, n, loss in runs]
+    yield "budgets below one, as in petaflop-days", (small, budget / 1e4)
     beyond = [
         (c, size * c / 1e3, 2 + bend * float(np.log(size / best)) ** 2)
         for c, best, bend in ((1e3, 80.0, 0.1 + draw.number(0, 9) / 90), (2e3, 140.0, 0.2))

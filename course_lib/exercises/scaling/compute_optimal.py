@@ -36,14 +36,18 @@ def cases(draw: Draw):
     yield "both terms alike", (600.0, 1.0, 1.0, 0.5, 0.5)
     yield "the model's term is larger", (600.0, 9.0, 1.0, 0.5, 0.5)
     yield "the data's term falls faster", (6000.0, 1.0, 1.0, 0.25, 0.5)
+    yield "any law", (1000.0 * draw.number(1, 999), *law(draw))
+    yield "any other law", (1000.0 * draw.number(1, 999), *law(draw))
+    yield "Chinchilla's budget and law", (5.76e23, 406.4, 410.7, 0.34, 0.28)
+
+
+@exercise.edges
+def edges(draw: Draw):
     slow = 0.4 + draw.number(0, 20) / 100
     yield "a budget that pays for less than one parameter", (
         float(draw.number(2, 9)), 1.0, 9.0 + draw.number(0, 9), 0.5, slow,
     )  # fmt: skip
     yield "a budget beyond all machines", (1e30 * draw.number(2, 9), *law(draw)[:2], 0.3, slow)
-    yield "any law", (1000.0 * draw.number(1, 999), *law(draw))
-    yield "any other law", (1000.0 * draw.number(1, 999), *law(draw))
-    yield "Chinchilla's budget and law", (5.76e23, 406.4, 410.7, 0.34, 0.28)
 
 
 @exercise.requires("the budget is spent: 6 N D is flops")

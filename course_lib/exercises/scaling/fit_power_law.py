@@ -47,6 +47,11 @@ def cases(draw: Draw):
     x, y = runs(draw, 6)
     yield "in any order", (x[[3, 0, 5, 1, 4, 2]], y[[3, 0, 5, 1, 4, 2]])
     yield "what grows has a negative exponent", (x, y.reciprocal())
+
+
+@exercise.edges
+def edges(draw: Draw):
+    x, y = runs(draw, 6)
     again = y[:3] * (draw.normal(3) / 3).exp()
     yield "several runs of a size", (torch.cat([x, x[:3]]), torch.cat([y, again]))
     yield "sizes below one and above", (x / x.median(), y)

@@ -33,10 +33,16 @@ def cases(draw: Draw):
     yield "one layer, one sequence", (n, 1, context, 1, 3 * d_k, 3, vocab)
     yield "no layer", (n, sequences, context, 0, 2 * d_k, 2, vocab)
     yield "one token", (n, 1, 1, layers, 5 * d_k, 5, vocab)
-    many = draw.number(10**18, 10**19 - 10**18)
-    yield "more bytes than any machine has", (many, 3 * n, 5 * n, layers, 3 * d_k, 3, vocab)
     yield "lesson 10's model", (103_680, 16, 64, 2, 64, 8, 84)
     yield "GPT-2", (124_439_808, 12, 1024, 12, 768, 12, 50_257)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    n, layers = draw.number(10**3, 10**6), draw.number(2, 9)
+    d_k, vocab = draw.number(3, 9), draw.number(31, 99)
+    many = draw.number(10**18, 10**19 - 10**18)
+    yield "more bytes than any machine has", (many, 3 * n, 5 * n, layers, 3 * d_k, 3, vocab)
 
 
 @exercise.requires("twice as many sequences take twice the activations, and the same weights")

@@ -32,11 +32,17 @@ def cases(draw: Draw):
     yield "several layers", (layers, d_model, d_attention, d_ff)
     yield "narrow attention", (layers, d_ff, d_model, d_attention)
     yield "as wide as the model", (layers, d_model, d_model, d_ff)
-    yield "attention as wide as the network", (layers, d_model, d_ff, d_ff)
     million = [draw.number(10**6, 10**7) for _ in range(4)]
     yield "sizes that no model has", tuple(million)
     yield "the base of 2017, one stack", (6, 512, 512, 2048)
     yield "GPT-3", (96, 12288, 12288, 4 * 12288)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    layers, d_model = draw.number(2, 9), 11 + draw.number(0, 9)
+    d_ff = 37 + draw.number(0, 9)
+    yield "attention as wide as the network", (layers, d_model, d_ff, d_ff)
 
 
 @exercise.requires("each layer has as many weights as the one before it")

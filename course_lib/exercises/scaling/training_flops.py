@@ -35,10 +35,16 @@ def cases(draw: Draw):
     yield "weights alone", (parameters, tokens)
     yield "with attention", (parameters, tokens, layers, context, d_attention)
     yield "attention alone", (0, tokens, layers, context, d_attention)
+    yield "GPT-3", (174_600_000_000, 300_000_000_000, 96, 2048, 12288)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    parameters, tokens = draw.number(10**6, 10**7), draw.number(10**6, 10**7)
+    layers, context, d_attention = draw.number(2, 9), 11 + draw.number(0, 9), 23 + draw.number(0, 9)
     yield "layers and context, but no width of attention", (parameters, tokens, layers, context)
     yield "no layer", (parameters, tokens, 0, context, d_attention)
     yield "fewer tokens than the context has", (parameters, 5, layers, context, d_attention)
-    yield "GPT-3", (174_600_000_000, 300_000_000_000, 96, 2048, 12288)
 
 
 @exercise.requires("twice as many tokens take twice as many operations")

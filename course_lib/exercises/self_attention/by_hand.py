@@ -130,6 +130,10 @@ def cases(draw: Draw):
     yield "a few names", (draw.number(5, 9),)
     yield "many names", (draw.number(60, 100),)
     yield "hundreds of names", (draw.number(200, 300),)
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield "three hundred names", (300,)
     yield "one name", (1,)
 

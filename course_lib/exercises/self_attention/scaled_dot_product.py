@@ -55,6 +55,15 @@ def cases(draw: Draw):
             draw.mask(3, 1, 4, 6),
         ),
     )
+    yield "one key", (draw.normal(3, 4), draw.normal(1, 4), draw.normal(1, 2))
+    yield (
+        "as many queries as each has numbers",
+        (draw.normal(3, 3), draw.normal(5, 3), draw.normal(5, 4)),
+    )
+
+
+@exercise.edges
+def edges(draw: Draw):
     yield (
         "two batch dimensions, a mask for each of the second",
         (
@@ -63,11 +72,6 @@ def cases(draw: Draw):
             draw.normal(2, 2, 6, 3),
             draw.mask(2, 1, 6),
         ),
-    )
-    yield "one key", (draw.normal(3, 4), draw.normal(1, 4), draw.normal(1, 2))
-    yield (
-        "as many queries as each has numbers",
-        (draw.normal(3, 3), draw.normal(5, 3), draw.normal(5, 4)),
     )
 
 

@@ -56,20 +56,6 @@ def cases(draw: Draw):
         yield f"four tokens, draw {i + 1}", drafts(draw, 4, 5)
     yield "as many tokens as the vocabulary has", drafts(draw, 3, 3)
     drafted, draft, target, uniform = drafts(draw, 5, 4)
-    none = torch.zeros(0, dtype=torch.long), torch.zeros(0, 4)
-    yield "no drafted token", (*none, distributions(draw, 1, 4), torch.zeros(0))
-    # shares whose quotients are exact; the second token is refused too
-    even = torch.tensor([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]])
-    less = torch.tensor([[0.25, 0.5, 0.25], [0.375, 0.125, 0.5]])
-    less = torch.cat([less, distributions(draw, 1, 3)])
-    yield "a number equal to the quotient", (
-        torch.tensor([0, 0]), even, less, torch.tensor([0.5, 0.8]),
-    )  # fmt: skip
-    even, far = torch.full((1, 4), 0.25), distributions(draw, 1, 4)
-    near = even + torch.tensor([[-2.0, 1, 3, -2]])[:, draw.normal(4).argsort()] * 2.0**-20
-    yield "a draft that is nearly the target", (
-        near[0].argmin()[None], even, torch.cat([near, far]), torch.tensor([1 - 2.0**-20]),
-    )  # fmt: skip
     yield "nothing is refused", (drafted, draft, target, 0 * uniform)
     yield "the first token is refused", (drafted, draft, target.flip(-1), uniform + 100)
     uniform[:] = 0
@@ -87,6 +73,24 @@ def cases(draw: Draw):
         "a token that the target never says",
         (torch.tensor([4, 1, 0]), only, target, torch.zeros(3)),
     )
+
+
+@exercise.edges
+def edges(draw: Draw):
+    none = torch.zeros(0, dtype=torch.long), torch.zeros(0, 4)
+    yield "no drafted token", (*none, distributions(draw, 1, 4), torch.zeros(0))
+    # shares whose quotients are exact; the second token is refused too
+    even = torch.tensor([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]])
+    less = torch.tensor([[0.25, 0.5, 0.25], [0.375, 0.125, 0.5]])
+    less = torch.cat([less, distributions(draw, 1, 3)])
+    yield "a number equal to the quotient", (
+        torch.tensor([0, 0]), even, less, torch.tensor([0.5, 0.8]),
+    )  # fmt: skip
+    even, far = torch.full((1, 4), 0.25), distributions(draw, 1, 4)
+    near = even + torch.tensor([[-2.0, 1, 3, -2]])[:, draw.normal(4).argsort()] * 2.0**-20
+    yield "a draft that is nearly the target", (
+        near[0].argmin()[None], even, torch.cat([near, far]), torch.tensor([1 - 2.0**-20]),
+    )  # fmt: skip
 
 
 @exercise.requires("over all drafts and uniform numbers, the next token is the target's", points=3)

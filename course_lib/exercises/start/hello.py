@@ -26,10 +26,14 @@ exercise = Exercise(
 def cases(draw: Draw):
     yield "one number", (draw.normal(1),)
     yield "a row", (draw.normal(3),)
-    yield "a row without a number", (draw.normal(0),)
     yield "a batch of rows", (draw.normal(2, 3, 4),)
     yield "a matrix", (draw.normal(4, 5),)
     yield "a number without an axis", (draw.normal(),)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "a row without a number", (draw.normal(0),)
 
 
 @exercise.requires("doubling a sum doubles each part")

@@ -48,11 +48,15 @@ def cases(draw: Draw):
     yield "as many tokens as channels", drawn(draw, n=3, d=3, s=2)
     yield "channels of one number", drawn(draw, n=4, d=3, s=1)
     yield "as many channels as numbers in each", drawn(draw, n=6, d=2, s=2)
-    x, delta, *others = drawn(draw, n=40, d=2, s=2)
-    yield "a long text, and small deltas", (x, delta / 9, *others)
     yield "one token", drawn(draw, n=1, d=2, s=3)
     yield "a batch of texts", drawn(draw, 3, n=4, d=2, s=5)
     yield "two batch dimensions", drawn(draw, 2, 3, n=4, d=5, s=2)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    x, delta, *others = drawn(draw, n=40, d=2, s=2)
+    yield "a long text, and small deltas", (x, delta / 9, *others)
 
 
 @exercise.requires("a token whose delta is 0 writes nothing and forgets nothing")

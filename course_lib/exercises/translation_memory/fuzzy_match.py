@@ -76,10 +76,20 @@ def cases(draw: Draw):
     yield "a text without words", ([], [(["on"], "Ligar"), ([], "nada"), ([], "vazio")])
     capitals = [(["turn", "on", "The", "light"], "Acender A luz")]
     yield "capitals are other words", (["turn", "off", "the", "light"], capitals)
+    yield "an empty translation", (words, [(changed(words, 2), ""), (list(words), "o mesmo")])
+
+
+@exercise.edges
+def edges(draw: Draw):
+    memory = [
+        (["lock", "the", "door"], "Trancar a porta"),
+        (["turn", "on", "the", "light"], "Acender a luz"),
+    ]
+    memory = drawn(draw, 6, 5, 6)
+    words = memory[3][0]
     marks = [(["open", "menu", "2.5", "(beta)", "?"], "Abrir o menu 2.5 (beta)?")]
     yield "marks and numbers", (["open", "door", "2.5", "(beta)", "?"], marks)
     yield "a tuple of words", (tuple(changed(words, 1)), memory)
-    yield "an empty translation", (words, [(changed(words, 2), ""), (list(words), "o mesmo")])
 
 
 @exercise.requires("a text of the memory is found again, whichever one word is changed")

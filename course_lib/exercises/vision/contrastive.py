@@ -36,11 +36,16 @@ def cases(draw: Draw):
     images = draw.normal(5, 4)
     yield "texts near their images", (images, images + draw.normal(5, 4) / 4, 0.1)
     yield "a very low temperature", (images, images + draw.normal(5, 4) / 9, 0.005)
-    wrong = images * torch.tensor([[-1.0], [1], [1], [1], [1]]) + draw.normal(5, 4) / 9
-    yield "a pair that is badly wrong, and a very low temperature", (images, wrong, 0.006)
     yield "vectors of unlike lengths", (draw.normal(3, 5) * 20, draw.normal(3, 5) / 20, 0.7)
     yield "a temperature of one, as a whole number", (draw.normal(7, 4), draw.normal(7, 4), 1)
     yield "one pair", (draw.normal(1, 4), draw.normal(1, 4), 0.5)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    images = draw.normal(5, 4)
+    wrong = images * torch.tensor([[-1.0], [1], [1], [1], [1]]) + draw.normal(5, 4) / 9
+    yield "a pair that is badly wrong, and a very low temperature", (images, wrong, 0.006)
 
 
 def near_pairs(draw: Draw):

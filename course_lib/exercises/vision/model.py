@@ -37,11 +37,15 @@ def cases(draw: Draw):
     yield "one image of two by two patches", (draw.normal(1, 4, 4),), (3, 1, 4, 2, 1, 4, 2, 6)
     yield "as many channels as pixels", (draw.normal(4, 4, 4),), (2, 4, 4, 4, 2, 6, 3, 5)
     yield "three channels, nine patches", (draw.normal(3, 6, 6),), (5, 3, 6, 2, 2, 4, 1, 7)
-    yield "no block", (draw.normal(1, 4, 4),), (3, 1, 4, 2, 0, 4, 2, 6)
     yield "a batch of images", (draw.normal(3, 2, 4, 4),), (4, 2, 4, 2, 3, 6, 2, 8)
     yield "two batch dimensions", (draw.normal(2, 3, 1, 4, 4),), (3, 1, 4, 1, 1, 4, 2, 6)
     build = (3, 2, 4, 2, 2, 4, 2, 6, Named("block", Probe("sum_of_seen")))
     yield "another block", (draw.normal(2, 4, 4),), build
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "no block", (draw.normal(1, 4, 4),), (3, 1, 4, 2, 0, 4, 2, 6)
 
 
 @exercise.requires("the same patches in other places are another image")

@@ -32,11 +32,15 @@ def cases(draw: Draw):
     yield "a distance that leaves a rest", (2 * side * draw.number(2, 20) + 1, 2 * side + 1)
     yield "one that leaves none", (2 * side * draw.number(2, 20), 2 * side + 1)
     yield "one window is more than enough", (draw.number(1, 8), 2 * draw.number(5, 20) + 1)
-    yield "neighbours, and wide windows", (1, 2 * draw.number(60, 300) + 1)
     width = 2 * draw.number(1, 6) + 1
     yield "windows side by side", (draw.number(2, 20) * width, width)
     yield "the word itself", (0, 5)
     yield "a long way", (draw.number(1000, 10**6), 7)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "neighbours, and wide windows", (1, 2 * draw.number(60, 300) + 1)
 
 
 @exercise.requires("so many layers see both words, and one layer less does not")

@@ -43,12 +43,16 @@ def cases(draw: Draw):
     yield "two words, a window of one", sentence(draw, n=2, width=1, d_in=3, d_out=2)
     yield "four words, a window of three", sentence(draw, n=4, width=3, d_in=2, d_out=5)
     yield "a window wider than the sentence", sentence(draw, n=3, width=7, d_in=2, d_out=4)
-    yield "half a window longer than the sentence", sentence(draw, n=2, width=7, d_in=3, d_out=4)
-    yield "results of one number", sentence(draw, n=5, width=3, d_in=2, d_out=1)
     yield "a batch of sentences", sentence(draw, 2, n=6, width=5, d_in=3, d_out=4)
     yield "two batch dimensions", sentence(draw, 3, 2, n=5, width=3, d_in=2, d_out=4)
     yield "one word", sentence(draw, n=1, width=3, d_in=2, d_out=4)
     yield "as many words as each has numbers", sentence(draw, n=4, width=3, d_in=4, d_out=3)
+
+
+@exercise.edges
+def edges(draw: Draw):
+    yield "half a window longer than the sentence", sentence(draw, n=2, width=7, d_in=3, d_out=4)
+    yield "results of one number", sentence(draw, n=5, width=3, d_in=2, d_out=1)
 
 
 @exercise.requires("a word reaches its neighbours' results, and no others")
