@@ -353,11 +353,12 @@ def test_contributing_says_everything_that_an_exercise_may_say():
         "mistakes",
         "alternatives",
         "draw",
+        "draw_edges",
         "in_steps",
         "broken",
     }
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
-    for name in ("cases", "requires", "mistake", "steps", "hand_out", "alternative"):
+    for name in ("cases", "edges", "requires", "mistake", "steps", "hand_out", "alternative"):
         assert f"`@exercise.{name}" in page
         arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
         assert said.issuperset(x.name for x in arguments if x.default != x.empty), name
