@@ -504,8 +504,15 @@ def _can_change(cases: list[Case]) -> bool:
 
 
 def _double(x: Tensor) -> Tensor:
-    # the factor gives the numbers digits that a float32 cannot hold
-    return 1.1 * x.double() if x.is_floating_point() else x
+    """Give numbers digits that a float32 cannot hold; probabilities go on summing to 1."""
+    if not x.is_floating_point():
+        return x
+    x = x.double()
+    if x.dim() and x.shape[-1] > 1 and x.numel() and (x > 0).all():
+        total = x.sum(-1, keepdim=True)
+        if (total - 1).abs().amax() < 1e-5:
+            return x / total
+    return 1.1 * x
 
 
 def each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
