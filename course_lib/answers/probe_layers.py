@@ -177,7 +177,9 @@ def nan_before_negative() -> Callable:
     """Make NaN of each number that one below zero follows, and leave the others as they are."""
 
     def spoil(x: Tensor) -> Tensor:
-        negative = torch.cat([x[..., 1:, :] < 0, torch.zeros_like(x[..., :1, :], dtype=bool)], -2)
+        negative = torch.cat(
+            [x[..., 1:, :] < 0, torch.zeros_like(x[..., :1, :], dtype=torch.bool)], -2
+        )
         return x.masked_fill(negative, torch.nan)
 
     return spoil
