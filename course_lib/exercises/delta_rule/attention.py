@@ -50,7 +50,6 @@ def cases(draw: Draw):
 
 @exercise.edges
 def edges(draw: Draw):
-    q, k, v, beta = drawn(draw, n=4, d=3, d_v=2)
     q, k, v, beta = drawn(draw, n=40, d=3, d_v=2)
     yield "a long text", (q, k / k.norm(dim=-1, keepdim=True), v, beta)
 

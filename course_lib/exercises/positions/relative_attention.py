@@ -66,10 +66,6 @@ def cases(draw: Draw):
 
 @exercise.edges
 def edges(draw: Draw):
-    inputs = words(draw, n_q=4, n_k=5, m=2, d_k=3, d_v=2)
-    inputs = words(draw, n_q=2, n_k=3, m=1, d_k=4, d_v=5)
-    inputs = words(draw, 2, n_q=4, n_k=6, m=2, d_k=3, d_v=5)
-    inputs = words(draw, 3, 2, n_q=4, n_k=6, m=1, d_k=5, d_v=2)
     yield "fewer words than the largest distance", words(draw, n_q=3, n_k=3, m=5, d_k=4, d_v=2)
     inputs = words(draw, n_q=3, n_k=4, m=1, d_k=2, d_v=3)
     column = torch.tensor([[True], [False], [True]])

@@ -81,10 +81,6 @@ def cases(draw: Draw):
 
 @exercise.edges
 def edges(draw: Draw):
-    memory = [
-        (["lock", "the", "door"], "Trancar a porta"),
-        (["turn", "on", "the", "light"], "Acender a luz"),
-    ]
     memory = drawn(draw, 6, 5, 6)
     words = memory[3][0]
     marks = [(["open", "menu", "2.5", "(beta)", "?"], "Abrir o menu 2.5 (beta)?")]
