@@ -43,7 +43,7 @@ UNFOLD = """() => {
 }"""
 
 # pictures, formulas, code and tables beyond a box that does not scroll, or beyond the window
-CUT = """() => {
+CUT = """async () => {
   const cut = part => {
     const right = part.getBoundingClientRect().right;
     if (!part.checkVisibility()) return false;
@@ -55,6 +55,8 @@ CUT = """() => {
     return right > innerWidth + 1;
   };
   const parts = [...document.querySelectorAll("img, math, pre, table, iframe")];
+  // a deck of slides lays itself out some time after its window has changed
+  for (let i = 0; i < 100 && parts.some(cut); i++) await new Promise(x => setTimeout(x, 50));
   return parts.filter(cut).map(part => part.outerHTML.slice(0, 200));
 }"""
 
