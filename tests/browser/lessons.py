@@ -96,7 +96,7 @@ def _peak(process: psutil.Process) -> float:
 
 
 def by_own_answers(browser: Browser, number: str, workspace: Path, clock: str) -> Ran:
-    """Run a page whose exercises are solved; that one does not pass is told, too."""
+    """Run a page whose exercises are solved; one that does not pass is told, too."""
     path = solve(number, workspace)
     with learning(workspace, clock) as address:
         ran = run_all(browser, address.replace(FIRST, path.relative_to(workspace).as_posix()), path)

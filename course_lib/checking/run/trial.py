@@ -358,7 +358,7 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     gradients = [q.fuller for q in results if q.fuller]
     exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
     own = list(_results(exercise, drawn_edges(exercise, seed), seed))
-    # what 0 is has no one gradient where a function has a kink
+    # for their results alone: some functions have a kink at 0, and no one gradient there
     made = [ask(exercise, case, seed) for case in edges(exercise, cases)]
     last = [question for question in (*own, *made) if not question.expected.error]
     standard = [StandardProperty("every case gives the right result", 4, results, last)]

@@ -113,6 +113,12 @@ def without_a_peak(scores, mask=None):
     return odds / odds.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
+def without_a_shift(x, causal=False):
+    odds = (x @ x.mT).exp()
+    odds = odds.tril() if causal else odds
+    return odds / odds.sum(-1, keepdim=True) @ x
+
+
 def state_detached(q, k, v, beta):
     state, read = q.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1]), []
     for t in range(q.shape[-2]):
@@ -237,6 +243,7 @@ SAID = [
     ("start/hello", another_at_each_call, "Two calls with the same arguments give two results."),
     ("self_attention/scaled_dot_product", with_dropout, "drawn at random"),
     ("attention/softmax", without_a_peak, "Large scores give NaN"),
+    ("self_attention/parameter_free", without_a_shift, "Does something become infinite on the way"),
     ("delta_rule/attention", state_detached, "not the gradient of `k`"),
     ("efficient/choose_blocks", by_the_largest_score, "wrong: one is"),
 ]
