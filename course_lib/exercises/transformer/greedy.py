@@ -106,6 +106,7 @@ def write(
     read=lambda target: target,
     place=-1,
     ended=lambda target, stop: (target[:, 1:] == stop).any(-1).all(),
+    logits=lambda model, states: model.output(states),
 ):
     memory = model.encoder(source, encoder_mask)
     target = torch.full_like(source[:, :1], start)
@@ -113,7 +114,7 @@ def write(
         if ended(target, stop):
             break
         states = model.decoder(read(target), memory, decoder_mask)
-        following = model.output(states[:, place]).argmax(-1)
+        following = logits(model, states[:, place]).argmax(-1)
         target = torch.cat([target, following[:, None]], dim=1)
     return target
 
@@ -227,14 +228,14 @@ def stop_is_zero(model, source, start, stop, most, source_mask=None):
 def no_output(model, source, start, stop, most, source_mask=None):
     """The largest entry of the decoder's state was taken for the likeliest token. A state has
     d_model entries, and none of them is a token's: what makes logits of it?"""
-    memory = model.encoder(source, source_mask)
-    target = torch.full_like(source[:, :1], start)
-    for _ in range(most):
-        if (target[:, 1:] == stop).any(-1).all():
-            break
-        states = model.decoder(target, memory, source_mask)
-        target = torch.cat([target, states[:, -1:].argmax(-1)], dim=-1)
-    return target[:, 1:]
+
+    def states_themselves(model, states):
+        return states
+
+    written = write(
+        model, source, start, stop, most, source_mask, source_mask, logits=states_themselves
+    )
+    return written[:, 1:]
 
 
 @exercise.mistake
