@@ -107,7 +107,8 @@ def measure(lesson: str, seed: int, threads: int) -> Run:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     claims = [output.data[CLAIM] for output in outputs if CLAIM in output.get("data", {})]
     seconds = round(time.perf_counter() - start, 1)
-    return {"seed": seed, "threads": threads, "seconds": seconds, "error": error, "claims": claims}
+    made_by = {"seed": seed, "threads": threads, "processor": results.processor()}
+    return made_by | {"seconds": seconds, "error": error, "claims": claims}
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
