@@ -74,6 +74,11 @@ SEVEN_DIGITS = (
     "should not be, as an epsilon, or what is left of a masked score that is not minus infinity."
 )
 OVERFLOW = "Does something become infinite on the way, as `exp` of a large number does?"
+FROM_THE_END = "A batch may have any number of dimensions, and none: count axes from the end."
+STAYS = (
+    "The first call was right, and the same call later is not: something stays from one call to "
+    "the next. Does it belong to the class, and not to `self`, or is it a global?"
+)
 NOT_ALIKE = "Two calls with the same arguments give two results"
 
 
@@ -108,14 +113,17 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
     if usual := _usual(exercise, call):
         return f"{sentence(said)} {usual}"
     if trial is trials[0]:
-        more = changed_arguments(tried, seed) or _refuses(call) or _only(exercise, trial)
-        more = more or _named_sizes(exercise, call)
+        more = _stays(tried, seed) or changed_arguments(tried, seed) or _refuses(call)
+        more = more or _only(exercise, trial)
+        more = more or _named_sizes(exercise, call) or _in_place(call)
+        if more and "batch dimension" in more:
+            more = f"{more} {FROM_THE_END}"
     elif trials[0].held and (changed := _inputs(exercise, trials)):
         return f"The result is right, but the call also changes {changed}"
     elif "numpy()" in (message := call.reply.error.message) and "requires grad" in message:
         return NUMPY
     else:
-        more = _refuses(call)
+        more = _refuses(call) or _in_place(call)
     return _on_condition(tried, trial, f"{sentence(said)} {more}" if more else said, seed)
 
 
@@ -150,6 +158,15 @@ def unused(exercise: Exercise, source: Source, said: str) -> str:
 def _listed(names: list[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _stays(tried: AnswerRun, seed: int) -> str | None:
+    """Say so where the first call was right, and no longer is when it is made again."""
+    first, exercise = tried.all()[0].calls[0], tried.exercise
+    if not first.held or not first.expected:
+        return None
+    again = tried.anew(cases(exercise, seed)[0])
+    return None if same_reply(again, first.expected, exercise) else STAYS
 
 
 def _named_sizes(exercise: Exercise, call: Call) -> str | None:
@@ -215,6 +232,12 @@ def _refuses(call: Call) -> str | None:
     if not text.strip().startswith(("raise ", "assert ")) or "NotImplementedError" in text:
         return None
     return "Your own code refuses these arguments, and they are to be taken."
+
+
+def _in_place(call: Call) -> str | None:
+    """Say what torch means by an in-place operation, where it refuses one."""
+    message = call.reply.error.message if call.reply.error else ""
+    return f"{IN_PLACE}: make a new one." if re.search(r"\bin-?place\b", message) else None
 
 
 def _on_condition(tried: AnswerRun, trial: Trial, said: str, seed: int) -> str:
@@ -313,12 +336,23 @@ def _common(exercise: Exercise, right: list[Case], wrong: list[Case]) -> str | N
         ]
         if len(values[0]) == len(values[1]) == 1 and values[0] != values[1]:
             return f"where `{parameter.name}` is {values[0].pop()}"
-    most, least = (
-        of(batch_axes(exercise, x) for x in some) for of, some in ((max, right), (min, wrong))
-    )
-    if most >= least:
+    return _batched(*({batch_axes(exercise, x) for x in some} for some in (right, wrong)))
+
+
+def _batched(right: set[int], wrong: set[int]) -> str | None:
+    """Say how many batch dimensions the right cases have, where none of the wrong ones has."""
+    least, most = min(right), max(right)
+    if right & wrong:
         return None
-    return f"with at most {most} batch dimensions" if most else "without batch dimensions"
+    if most < min(wrong):
+        return f"with at most {_dimensions(most)}" if most else "without batch dimensions"
+    if max(wrong) < least:
+        return f"with at least {_dimensions(least)}"
+    return f"with exactly {_dimensions(least)}" if least == most else None
+
+
+def _dimensions(number: int) -> str:
+    return "one batch dimension" if number == 1 else f"{number} batch dimensions"
 
 
 def _is_true_or_false(case: Case, place: int) -> bool:

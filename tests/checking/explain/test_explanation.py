@@ -4,6 +4,7 @@ import time
 
 import pytest
 import torch
+from torch import nn
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, source_of
@@ -11,6 +12,8 @@ from course_lib.attention import softmax, weighted_sum
 from course_lib.checking.catalogue import load
 from course_lib.checking.explain.changed_arguments import SECONDS
 from course_lib.checking.verdict import judge
+from course_lib.efficient.reversible import halves
+from course_lib.masks import causal_mask
 
 
 def said_of(exercise_id, answer):
@@ -40,9 +43,42 @@ def tripled_targets(tokens, length, stride):
     return tokens[places], 3 * tokens[places]
 
 
+def one_batch_axis(weights, values):
+    return torch.bmm(weights, values)
+
+
+class HalvesWrittenInto(nn.Module):
+    def __init__(self, f, g):
+        super().__init__()
+        self.f, self.g = f, g
+
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        y2 -= self.g(y1)
+        y1 -= self.f(y2)
+        return torch.cat([y1, y2], dim=-1)
+
+
+class CacheOfAllObjects:
+    keys, values = [], []
+
+    def __init__(self, attention):
+        self.attention = attention
+
+    def __call__(self, q, k, v):
+        self.keys.append(k)
+        self.values.append(v)
+        k, v = torch.cat(self.keys, dim=-2), torch.cat(self.values, dim=-2)
+        return self.attention(q, k, v, causal_mask(q.shape[-2], k.shape[-2]))
+
+
 @pytest.mark.parametrize(
     ("exercise_id", "answer", "said"),
     [
+        ("attention/weighted_sum", one_batch_axis, "cases with exactly one batch dimension are"),
+        ("attention/weighted_sum", one_batch_axis, "and none: count axes from the end"),
+        ("efficient/reversible", HalvesWrittenInto, "`x[...] =` and names that end in `_`"),
+        ("key_value_cache/step", CacheOfAllObjects, "the same call later is not"),
         ("attention/soft_lookup", keys_as_values, "with `keys` in the place of `values`"),
         ("self_attention/parameter_free", mask_of_columns, "Here 2 is `n` and 3 is `d`."),
         ("rnn/cell", half_renewed, "every number is wrong: at d_h 0 it is "),
