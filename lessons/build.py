@@ -35,6 +35,7 @@ from traitlets.config import Config
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.notebook.solution_text import solution_text
+from course_lib.files import jupyter_kernel
 from course_lib.files.atomic import write_atomically
 from course_lib.files.course_map import is_exploration, notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
@@ -242,7 +243,8 @@ def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
         notebook, timeout=CELL_SECONDS, resources=resources, config=encrypted, coalesce_streams=True
     )
     # what is committed has trained to the end, however busy this machine is, on nobody's answers
-    client.execute(env=os.environ | {"COURSE_CLOCK": "inf", VARIABLE: ""})
+    settings = jupyter_kernel.SETTINGS | os.environ
+    client.execute(env=settings | {"COURSE_CLOCK": "inf", VARIABLE: ""})
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)

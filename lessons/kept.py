@@ -3,7 +3,8 @@
 A model that is trained on another processor ends elsewhere, and a picture of it has other bytes. So
 a cell keeps its output as long as its code is the same (comments and docstrings compute nothing),
 the results that it loads, and the cells that it stands on: those that have last bound, or changed,
-a name that it reads.
+a name that it reads. What a training has made is shown of one run of it: where one of the cells
+that stand on it has to be new, all of them are.
 """
 
 import ast
@@ -29,8 +30,16 @@ CHECK = re.compile(r'check\("(.+?)"')
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+class Made(NamedTuple):
+    """A code cell, a digest of its code and of all that it stands on, and the trainings in that."""
+
+    cell: NotebookNode
+    digest: str
+    trainings: frozenset[int]
+
+
 class Kept(NamedTuple):
-    """Cells that the last build has no output for, and those that came out otherwise than it."""
+    """Cells whose outputs are not the last build's, and those that came out otherwise than it."""
 
     changed: list[NotebookNode]
     otherwise: list[NotebookNode]
@@ -45,14 +54,16 @@ def keep_outputs(notebook: NotebookNode, path: Path) -> Kept:
     before = nbformat.read(path, as_version=4)
     without(before, INSTALLATION)
     old = defaultdict[str, list[NotebookNode]](list)
-    for cell, made_of in _made_of(before):
-        old[made_of].append(cell)
+    for made in _made(before):
+        old[made.digest].append(made.cell)
+    both = [(x, old[x.digest].pop(0) if old[x.digest] else None) for x in _made(notebook)]
+    anew = _run_anew(both)
     kept = Kept([], [])
-    for number, (cell, made_of) in enumerate(_made_of(notebook), 1):
-        if not old[made_of]:
+    for number, (made, executed) in enumerate(both, 1):
+        cell = made.cell
+        if executed is None or made.trainings & anew:
             kept.changed.append(cell)
             continue
-        executed = old[made_of].pop(0)
         if cell.execution_count and COURSE_MAP in cell.source:
             continue
         differs = cell.execution_count and _shown(cell) != _shown(executed)
@@ -76,12 +87,23 @@ def alike(one: dict[str, str], other: dict[str, str]) -> bool:
     )
 
 
-def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
-    """Yield each code cell with a digest of its code, and of all that it stands on.
+def _run_anew(both: list[tuple[Made, NotebookNode | None]]) -> frozenset[int]:
+    """Return the trainings that a cell without an output stands on, and theirs with one of them."""
+    anew, before = frozenset[int](), None
+    while anew != before:
+        before = anew
+        new = (x.trainings for x, executed in both if not executed or x.trainings & before)
+        anew = frozenset[int]().union(*new)
+    return anew
+
+
+def _made(notebook: NotebookNode) -> Iterable[Made]:
+    """Yield each code cell with what it stands on.
 
     Statements say what they bind and change; a cell that trains may change all that it reads.
     """
     last, later = dict[str, str](), dict[str, frozenset[str]]()
+    trained_by = dict[str, frozenset[int]]()
     fixed = set[str]()
     for number, cell in enumerate(x for x in notebook.cells if x.cell_type == "code"):
         found = [*statements(number, cell.source, ast.parse(cell.source))]
@@ -94,15 +116,21 @@ def _made_of(notebook: NotebookNode) -> Iterable[tuple[NotebookNode, str]]:
         stands_on = sorted((name, last[name]) for name in read & last.keys())
         whole = repr((without_texts(cell.source), cell.metadata.get("results"), stands_on))
         digest = hashlib.sha256(whole.encode()).hexdigest()
+        trainings = frozenset[int]().union(*(trained_by[name] for name, _ in stands_on))
+        trains = "training" in cell.metadata.get("tags", [])
+        trainings |= {number} if trains else set()
         for statement in found:
             value = getattr(statement.node, "value", None)
             is_fixed = statement.defines or isinstance(value or statement.node, FIXED)
             fixed = fixed | statement.binds if is_fixed else fixed - statement.binds
             later |= dict.fromkeys(statement.binds, statement.reads_later)
-            last |= dict.fromkeys(statement.binds | (statement.changes - fixed), digest)
-        if "training" in cell.metadata.get("tags", []):
+            given = statement.binds | (statement.changes - fixed)
+            last |= dict.fromkeys(given, digest)
+            trained_by |= dict.fromkeys(given, trainings)
+        if trains:
             last |= dict.fromkeys(read - fixed, digest)
-        yield cell, digest
+            trained_by |= dict.fromkeys(read - fixed, trainings)
+        yield Made(cell, digest, trainings)
 
 
 def _shown(cell: NotebookNode) -> list[object]:

@@ -146,10 +146,8 @@ def lab_command(
 def become(command: list[str]) -> int:
     """Start Lab in the place of this process; where there is no such thing, wait for it."""
     sys.stdout.flush()
-    # torch's threads wait asleep: on two cores, beside a busy program, those that spin take 2 to 3
-    # times as long, and on idle ones they save a tenth
     environment = {
-        "OMP_WAIT_POLICY": "passive",
+        **jupyter_kernel.SETTINGS,
         "PYTHONSTARTUP": str(jupyter_kernel.STARTUP),
         **os.environ,
         "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),

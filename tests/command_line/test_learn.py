@@ -22,7 +22,7 @@ from jupyterlab.commands import get_app_dir
 from course_lib.command_line import learn
 from course_lib.command_line.main import main
 from course_lib.data import store
-from course_lib.files import ipynb
+from course_lib.files import ipynb, jupyter_kernel
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import INSTALLATION, LINK, continued, solution_link
 from course_lib.files.workspace import Workspace
@@ -332,6 +332,20 @@ def test_a_workspace_that_is_only_read_is_said(course, monkeypatch, capsys):
     said = f"{workspace.folder} cannot be written to: what you do there will not be saved."
     assert said in capsys.readouterr().out
     assert len(started) == 1
+
+
+def test_a_kernel_begins_alike_by_learn_by_its_name_and_on_binder(monkeypatch):
+    for name in jupyter_kernel.SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "execve", lambda program, command, given: started.append(given))
+    started, binder = [], (ROOT / ".binder" / "start").read_text("utf8")
+    with contextlib.suppress(FileNotFoundError):  # the wait, where a process cannot be replaced
+        learn.become(["lab"])
+    jupyter_kernel.register()
+    kernel = KernelSpecManager().get_kernel_spec(jupyter_kernel.NAME)
+    for name, value in jupyter_kernel.SETTINGS.items():
+        assert kernel.env[name] == started[0][name] == value
+        assert f"{name}={value}" in binder
 
 
 def test_a_terminal_of_labs_finds_course(monkeypatch):
