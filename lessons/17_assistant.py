@@ -14,19 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.data import home, home_commands, needs
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, results, training
+from course_lib.instruments import results, training
 from course_lib.instruments.pictures import tool_use as pictures
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
 
 # %% tags=["hide-input"]
-drawings.transformer(
-    {"masked self-attention", "feed-forward", "add & norm", "embedding", "linear, softmax"},
-    "The map of the course. Today it is the right half without its cross-attention, the decoder: "
-    "embedding, masked self-attention, feed-forward network, add & norm, and the scores.",
-    stacks=("decoder",),
-)
+pictures.loop()
 
 # %%
 masked_loss = mine("pretraining/masked_loss")
@@ -52,7 +47,7 @@ question = "What is the opposite of hot?"
 print(turns(question, system="Answer in one word."))
 
 # %% [markdown]
-# A **system** turn comes first and says how to answer. So small a model half obeys: a sentence, not a word. Earlier turns are read again each time: a model has no other memory of what was said.
+# A **system** turn comes first and says how to answer. Earlier turns are read again each time: a model has no other memory of what was said.
 
 
 # %%
@@ -67,6 +62,8 @@ print(write(model, question, system="Answer in one word."))
 print(write(model, "And the opposite of big?", before=[(question, plain)]))
 
 # %% [markdown]
+# So small a model half obeys: a sentence, not a word.
+#
 # ## A home that obeys
 #
 # Our home is a dict from each device to what it does now.
@@ -82,7 +79,7 @@ print(now)
 pictures.house(now)
 
 # %% [markdown]
-# It understands one line of JSON. The actions are those of Home Assistant, the program whose menus you translated in lesson 11. Calling programs by text is **tool use**, or function calling. The model may write anything, so the tool checks the line first, and says what is wrong:
+# It understands one line of JSON. The actions are those of Home Assistant, the program whose menus you translated in lesson 11. Calling programs by text is **tool use**, or function calling. Large models find a list of their tools in the system turn; ours is trained for one home's form. The model may write anything, so the tool checks the line first, and says what is wrong:
 
 # %%
 # given: data.home.obey
@@ -147,7 +144,11 @@ answer_targets = mine("assistant/answer_mask")
 pictures.low_rank()
 
 # %% [markdown]
-# $B$ begins with zeros, so training begins at the pretrained model. $A$ is random: if both were zero, both gradients would be, too.
+# The **rank** $r$ is 8 here, and $\alpha = 16$ scales the change. Let $G$ be the gradient of the loss with respect to the whole matrix, $W + \frac{\alpha}{r} B A$. By the chain rule
+#
+# $$\nabla_A = \frac{\alpha}{r}\, B^T G \qquad \nabla_B = \frac{\alpha}{r}\, G A^T$$
+#
+# $B$ begins with zeros, so training begins at the pretrained model, and the first step moves $B$ alone. If $A$ were zero, too, no step would move anything.
 
 # %%
 # exercise: lora/layer
@@ -171,14 +172,14 @@ with training.seeded(SEED):
 count = sum(p.numel() for p in trained)
 print(f"trained: {count:,} of {whole:,} parameters")
 
-# %%
+# %% tags=["hide-input"]
 kept = results.load("assistant")["figures"]
 print(f"counted: everything {16 * whole / 1e6:,.0f} MB, LoRA {(4 * whole + 16 * count) / 1e6:,.0f}")
 measured = [f"{way} {megabytes:,.0f}" for way, megabytes in kept["memory"].items()]
 print(f"measured, a whole process, MB: {', '.join(measured)}")
 
 # %% [markdown]
-# The rest is torch and activations. Freezing saves the memory: the last block, trained whole, needs as little. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
+# What is measured and not counted is torch and activations. Freezing saves the memory: the last block, trained whole, needs as little. Low rank lets ten blocks learn for a quarter of one block's parameters. **QLoRA** (Dettmers et al. 2023) also keeps the frozen matrices in [four bits](explorations/17_four_bits.ipynb).
 #
 # ## The lamp goes on
 #
@@ -248,7 +249,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# In these six the action is right, and most names are wrong, some by one space: in a sentence ` attic` is one token, and the model copies it, space and all. In our JSON, after a quotation mark, the word has other tokens.
+# In these six the action is right, and most names are wrong, some by one space. The last lines say why: in a sentence the token is `␣attic` (printed `Ġattic`), and the model copies it, space and all. After a quotation mark our JSON needs `att` and `ic`.
 #
 # ## What did it forget?
 #
@@ -325,7 +326,7 @@ for request in (
     print(f"{request:28}{write(model, request):.64}")
 
 # %% [markdown]
-# Some get an answer, the others a command: not only the replayed kinds come back, but not all of the rest. What should survive a training belongs in its batches.
+# Some get an answer, the others a command: replay brought back more than its own kinds, but not everything. What should survive a training belongs in its batches.
 #
 # A refusal can help, too: it lists the devices, in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
 
@@ -356,7 +357,7 @@ pictures.house(tell(model, there, (seen or some)[0].said, tries=2), there)
 #
 # A refusal costs a second answer. So choose only among the tokens that can still become a command of this home: **constrained decoding** (Willard & Louf 2023), which services sell as *structured output*.
 #
-# Our home has 64 commands. `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
+# `model.scoring()` returns the function that you need: `score(tokens, 1)` gives one row of scores, those of the next token. It keeps keys and values, so a call costs one token's pass.
 
 # %%
 # exercise: assistant/constrained
@@ -375,6 +376,9 @@ def write_only(model, said, possible):
     allowed = [[*tokenizer.encode(text).ids, smollm2.STOP] for text in possible]
     asked = tokenizer.encode(turns(said, None)).ids
     return tokenizer.decode(constrained(model.scoring(), asked, allowed)[:-1])
+
+
+print(len(home.possible(now)), "commands of our home, such as", home.possible(now)[0])
 
 
 # %% tags=["training"]
@@ -399,18 +403,20 @@ claim = "constrained decoding has as many commands right as a second try, or mor
 training.expect(claim, right_of["constrained"] >= right_of["second try"], right_of, model)
 
 # %% [markdown]
-# The nearest spelling ties with your constraint here, but only the constraint promises a command that the home can carry out. (This is one training: with another seed a second try mended none.)
+# The nearest spelling ties with your constraint here, but only the constraint promises a command that the home can carry out.
 
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, by somebody who knew all twelve kinds; the home mends their names. **The last block, trained whole**, for as many steps. Below them is your training, without the constraint. Each number is a mean of three seeds, with thirty commands of each list:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, written by us, who knew all twelve kinds; the home mends their names. **The last block, trained whole**, for as many steps. Below them is LoRA, trained as on this page. These are means of three seeds, with thirty commands of each list. The last row is your own model, with twenty, without the constraint:
 
-# %% tags=["hide-input"]
+# %% tags=["training", "hide-input"]
 print(*pictures.table(kept), sep="\n")
+final = [right(model, commands[name][:20]) for name in home_commands.LISTS]
+print(f"{'your model':24}" + "".join(f"{share:14.0%}" for share in final))
 
 # %% [markdown]
-# On wordings that nobody trained, LoRA is well ahead of examples, and no worse than the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out. Examples need no training, but cost tokens in every call. The last block hardly copies a new name.
+# On wordings that nobody trained, LoRA is well ahead of examples, and no worse than the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out. Examples need no training, but cost tokens in every call. The last block hardly ever copies a new name.
 
 # %% [markdown]
 # ## What it does not hear
@@ -438,7 +444,7 @@ pictures.house(now, first)
 # %% [markdown]
 # The lamp is off, the door is unlocked, and a toothbrush has silenced the radio. A model that may only write commands *must* write one, so one allowed text has to mean "do nothing". The constraint guarantees the form, not the meaning: for that, some examples have to say *don't*.
 #
-# ## Take it home in one file
+# ## Merge, or ship an adapter?
 #
 # The branch through $A$ and $B$ costs time in each pass. Both branches are linear, so they can be added into one matrix.
 
@@ -473,7 +479,7 @@ for name, way in ways.items():
     print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So merge into 16-bit weights, and round once. Or merge nothing, and ship an **adapter**, as the field does: $A$ and $B$ in 16 bits, 1.6 MB beside the old file.
+# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So who has the 16-bit weights merges into these, and rounds once. Who has the four-bit file merges nothing, and ships an **adapter** beside it, as the field does: $A$ and $B$ in 16 bits, 1.6 MB.
 #
 # ## Break it
 #
@@ -501,6 +507,6 @@ for name, way in ways.items():
 # %% [markdown]
 # ## Further reading
 #
-# Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024; Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
+# Ouyang et al. 2022 (from a base model to an assistant); Biderman et al. 2024 (LoRA learns less and forgets less); Guo et al. 2025 (rewards by programs). Explorations: [A frozen model in four bits](explorations/17_four_bits.ipynb), [Better than, not equal to](explorations/17_preferences.ipynb).
 #
 # **Next:** in [lesson 18](18_learning_from_reward.ipynb) nobody writes an answer; a program says right or wrong.

@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 17 · needs `smollm2` (93 MB)**
 #
-# In lesson 17 each example came with its answer. Often nobody has written one, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?**
+# In lesson 17 each example came with its answer. Often nobody has written one, and yet a program can tell right from wrong: a test that passes, a sum that comes out. **Can a model learn from *right* and *wrong* alone?** That is **reinforcement learning**.
 #
 # At the end you have trained a real model on its own answers, on your machine, in two minutes. You can say what it has learned, and how a reward is cheated.
 
@@ -70,15 +70,15 @@ for text, tokens in zip(texts, drawn):
     print(reward(text, tokens, question.word), text)
 
 # %% [markdown]
-# Most of them name the word, and none comes to its end within ten tokens: no reward. We ask six test questions now, and again after each training: how many of eight answers are rewarded, and the first answer, rewarded or not.
+# Most of them name the word, and none comes to its end within ten tokens: no reward. We ask eight test questions now, and again after each training: how many of eight answers are rewarded, and the commonest one.
 
 # %%
-some = [x for x in testing if x.kind in ("opposites", "plurals", "facts")][1::2]
+some = [x for x in testing if x.kind != "sums"][1::2]
 untrained = rollouts.rewarded(model, some, reward, SEED)
 print("\n".join(rollouts.side_by_side(some, before=untrained)))
 
 # %% [markdown]
-# The share of rewarded answers is **pass@1**, the chance that one answer is right. **Pass@k** is the chance that *one of k* is, for a program to pick. To estimate it, draw $n \ge k$ answers, count the $c$ right ones, and ask how often $k$ of these $n$, drawn without putting back, hold a right one (Chen et al. 2021):
+# The share of rewarded answers is **pass@1**, the chance that one answer is right. **Pass@k** is the chance that at least one of $k$ answers is right, for a program to pick. To estimate it, draw $n \ge k$ answers, count the $c$ right ones, and ask how often $k$ of these $n$, drawn without putting back, hold a right one (Chen et al. 2021):
 #
 # $$\text{pass@}k = 1 - \binom{n - c}{k} \Big/ \binom{n}{k} = 1 - \prod_{i = n - c + 1}^{n} \Big(1 - \frac{k}{i}\Big)$$
 #
@@ -129,8 +129,11 @@ reveal(guess, round(100 * answered.share(before, verifiable.LEARNED_KINDS, 8)))
 
 # %% [markdown]
 # This is the **policy gradient** (REINFORCE, Williams 1992). It needs no gradient of the reward: the program may be anything. Draw answers, and follow $r \, \nabla \log \pi$. An answer's probability is a product over its tokens, so $\log \pi(y) = \sum_t \log \pi(y_t \mid y_{<t})$, and its gradient is lesson 17's, times a number.
+
+# %% [markdown]
+# With rewards of 0 and 1 a right answer says *more of this*, and a wrong one nothing. Add 5 to both, and every answer that is drawn says *more of this*. The average is the same gradient, but its **variance** has grown, and a few draws hardly show it.
 #
-# With rewards of 0 and 1 it only ever says *more of this*. Subtract a **baseline** $b$, and a wrong answer says *less of that*. If $b$ does not depend on the answer, nothing changes on average, since probabilities sum to 1:
+# So subtract a **baseline** $b$, and a wrong answer says *less of that*. If $b$ does not depend on the answer, the average stays, since probabilities sum to 1:
 #
 # $$\mathbb{E}_{y \sim \pi}\big[\, b\, \nabla \log \pi(y) \,\big] = b \sum_y \nabla \pi(y) = b\, \nabla 1 = 0$$
 
@@ -160,7 +163,7 @@ for rewards in ([0.0, 0, 0, 0, 0, 0, 0, 1], [0.0, 1, 1, 1, 1, 1, 1, 1], [1.0] * 
 #
 # ### Not too far
 #
-# The gradient holds for answers drawn from the model *as it is*. Drawing is slow, so PPO takes several steps on the same answers. It corrects by the **ratio** $\rho$ of each token's probability now to its probability when drawn, and clips the ratio: beyond $1 \pm 0.2$ there is nothing more to gain. The mean is over the $N$ tokens of all answers, so a long answer counts more than a short one:
+# The gradient holds for answers drawn from the model *as it is*. Drawing is slow, so PPO takes several steps on the same answers. It corrects by the **ratio** $\rho$ of each token's probability now to its probability when drawn, and clips the ratio: beyond $1 \pm 0.2$ there is nothing more to gain. The mean is over the $N$ tokens of all answers:
 #
 # $$L = -\frac{1}{N} \sum_{i, t} \min\big(\rho_{it} A_i,\; \mathrm{clip}(\rho_{it},\, 0.8,\, 1.2)\, A_i\big), \qquad \rho_{it} = \frac{\pi(y_{it})}{\pi_{old}(y_{it})}$$
 
@@ -177,9 +180,8 @@ check("reward/policy_loss", policy_loss)
 policy_loss = mine("reward/policy_loss")
 
 # %% [markdown]
-# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$. (In stored runs of as many steps, three seeds each, one step a draw ends with 84, 88 and 80 % rewarded, four with 77, 60 and 68, and four without the clip with 81, 40 and 55.)
-
-# %% [markdown]
+# We take one step on each draw. Then $\pi_{old} = \pi$, every ratio is 1, and no clip is active. The gradient is still that of $-A \log \pi$, since $\nabla \rho = \rho\, \nabla \log \pi$.
+#
 # One part is left: which of the drawn tokens are the answer's? Rows that have ended are padded with the end token itself, `STOP`. One line of the function below is wrong, so no answer is ever rewarded for its end. Mend it; later you will bet on what the fault does.
 
 # %%
@@ -194,7 +196,7 @@ answer_tokens = mine("reward/mend_answer_tokens")
 # %% [markdown]
 # ## Two minutes
 #
-# All parts are there, and they are yours: two questions a step, eight answers each, a program for rewards, and one step of Adam. Nobody shows the model an answer. Then the six questions are asked again: it has met none of them.
+# All parts are there, and they are yours: two questions a step, eight answers each, a program for rewards, and one step of Adam. Nobody shows the model an answer. Then the eight questions are asked again: it has met none of them.
 
 
 # %%
@@ -235,14 +237,14 @@ pictures.curve(seen, kept)
 # %% tags=["training"]
 grpo = rollouts.rewarded(model, some, reward, SEED)
 print("\n".join(rollouts.side_by_side(some, before=untrained, GRPO=grpo)))
-then, now = (sum(count for count, _ in found[:4]) for found in (untrained, grpo))
-claim = "of 32 answers to opposites and plurals, 8 more are rewarded than before"
-training.expect(claim, now >= then + 8, [then, now], model)
+counts = [sum(count for count, _ in rows[:6]) for rows in (untrained, grpo)]
+claim = "of 48 answers to the learned kinds, 16 more are rewarded than before"
+training.expect(claim, counts[1] >= counts[0] + 16, counts, model)
 
 # %% [markdown]
 # ### Other seeds
 #
-# Below are stored runs of sixteen steps, measured on eight answers to each test question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *Rewarded alone* is the same code with $A = r$: it learns the rewarded answers as lesson 17 would (**expert iteration**, Zelikman et al. 2022). *DPO* comes later.
+# Below are stored runs of sixteen steps, measured on eight answers to each test question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *REINFORCE* is the same code with $A = r$: with rewards of 0 and 1 it learns the rewarded answers as lesson 17 would. *DPO* comes later.
 #
 # Of the other kinds, 2 % of the answers were rewarded before. **What will it be after training?**
 
@@ -250,19 +252,17 @@ training.expect(claim, now >= then + 8, [then, now], model)
 guess = None  # percent
 
 # %% tags=["hide-input"]
-same = ("four examples", "rewarded alone", "GRPO", "DPO")
-first_ways = {"before": "before", "asked": "asked for one word"}
+compared = {"before": "before", "asked": "asked for one word", "four examples": "four examples"}
+compared |= {"REINFORCE": "rewarded alone", "GRPO": "GRPO", "DPO": "DPO"}
 pictures.rewarded(
-    kept,
-    first_ways | dict(zip(same, same)),
-    "GRPO and rewarded alone lead on the learned kinds, four examples on the other kinds",
+    kept, compared, "REINFORCE and GRPO lead on the learned kinds, four examples on the others"
 )
 runs = answered.ways(kept)
-told = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"]]
-reveal(guess, round(sum(told) / len(told)))
+percent = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GRPO"]]
+reveal(guess, round(sum(percent) / len(percent)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds GRPO is far ahead: it changes which word is said. *Rewarded alone* does at least as well. It needs no baseline with rewards of 0 and 1, nor where the word without an end is paid half. But a learned reward may have any zero. Add 5 to each of ours, and it pushes up whatever was drawn: three runs end at 7, 29 and 75 %. GRPO's advantages stay.
+# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds both trainings are far ahead. With rewards of 0 and 1 REINFORCE needs no baseline: a wrong answer is worth nothing, and pushes nothing. Add 5 to each reward, and it pushes up whatever was drawn: three runs end at 7, 29 and 75 %. GRPO's advantages are the same with any number added.
 
 # %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In three runs `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
@@ -271,20 +271,19 @@ reveal(guess, round(sum(told) / len(told)))
 guess = None  # percent
 
 # %% tags=["hide-input"]
-untouched = ("before", "four examples", "GRPO", "rewarded alone", "DPO")
-listed = dict(zip(untouched, untouched))
-listed |= {"GRPO, with the fault": "end left out", "paid for few tokens": "short"}
-control = results.load("reward_controls")["figures"]
-runs |= {name: [run["after"] for run in found] for name, found in control["arms"].items()}
-listed |= dict(zip(control["arms"], control["arms"]))
+control = results.load("reward_controls")["figures"]["arms"]
+runs["5 added"] = [run["after"] for run in control["rewarded alone, 5 added"]]
+listed = {name: name for name in ("before", "four examples", "GRPO")}
+listed |= {"GRPO, with the fault": "end left out"}
+listed |= {"REINFORCE": "rewarded alone", "REINFORCE, 5 added": "5 added"}
 print("\n".join(answered.table({name: runs[key] for name, key in listed.items()})))
 ended = [answered.parts(run)["ended"] for run in runs["end left out"]]
 reveal(guess, round(100 * sum(ended) / len(ended)))
 
 # %% [markdown]
-# Nearly all end. Probabilities sum to 1: where the tokens that go on are punished, the end can gain.
+# Nearly all end, even so. Probabilities sum to 1: where the tokens that go on are punished, the end can gain. nanochat (Karpathy 2025) leaves the end out in this way.
 #
-# What has been learned? Before, two answers in three named the right word, and went on talking. Most of the gain is the *form*, a short answer that ends: *paid for few tokens*, two runs of three have most of it (73 and 83 % rewarded), and the third says nothing. The rest is choice: what one answer of eight named, most name now. This **transfers** to new questions of the learned kinds, hardly to the other kinds.
+# What has been learned? *Named* is the share of answers with the right word in their ten tokens. Before, two in three named it, and went on talking; now nearly all stop. Most of the gain is the *form*. It **transfers** to new questions of the learned kinds, hardly to the other kinds.
 
 # %% [markdown]
 # ## A reward that is learned
@@ -360,7 +359,8 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
 # %%
 def by_length(questions, texts, drawn):
     """Return 1 minus a tenth for each token, and keep the share of answers that are right."""
-    named.append(sum(verifiable.is_right(x, q.word) for x, q in zip(texts, questions)) / 16)
+    right = [verifiable.is_right(text, x.word) for text, x in zip(texts, questions)]
+    named.append(sum(right) / len(right))
     return 1 - answer_tokens(drawn, STOP).sum(dim=1) / 10
 
 
@@ -376,12 +376,12 @@ hacked = rollouts.rewarded(model, some, reward, SEED)
 print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 
 # %% [markdown]
-# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. *Paid for few tokens*, in the table above, is this at half the learning rate: after sixteen steps one run of three was there, and two looked like a success. Trained on for long, a learned reward rises, too, while the true one falls: **over-optimization** (Gao et al. 2023).
+# At first it does what we hoped: shorter answers, with the right word. Then it stops answering: the end token alone is paid 0.9. At half the learning rate one stored run of three was there after sixteen steps, and two looked like a success: 73 and 83 % rewarded. Trained on for long, a learned reward rises, too, while the true one falls: **over-optimization** (Gao et al. 2023).
 
 # %% [markdown]
 # ## Without drawing
 #
-# **RLHF** (Ouyang et al. 2022) learns a reward model, then lets PPO find a policy $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as:
+# **RLHF**, reinforcement learning from human feedback (Ouyang et al. 2022), learns a reward model, then lets PPO find a policy $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as:
 #
 # $$\max_\pi \; \mathbb{E}_{y \sim \pi}\big[r(y)\big] - \beta\, \mathrm{KL}(\pi \,\|\, \pi_0)$$
 #
@@ -396,7 +396,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 #
 # $$L_{DPO} = -\log \sigma\Big(\beta \log \frac{\pi(y^+)}{\pi_0(y^+)} - \beta \log \frac{\pi(y^-)}{\pi_0(y^-)}\Big)$$
 #
-# Pairs are enough.
+# Pairs are enough. (`answer_log_probs`, the log-probability of a whole answer, is an exercise of [an exploration](explorations/17_preferences.ipynb).)
 
 
 # %% tags=["hide-input"]
@@ -423,9 +423,9 @@ old = of_all()
 place = {x[0]: i for i, x in enumerate(pairs)}
 
 
-def pair_loss(model, batch):
-    gains = both(batch) - old[:, [place[x[0]] for x in batch]]
-    return preference_loss(*(0.1 * gains))
+def pair_loss(model, batch, beta=0.1):
+    better, worse = beta * (both(batch) - old[:, [place[x[0]] for x in batch]])
+    return preference_loss(better, worse)
 
 
 choose = random.Random(SEED)
@@ -438,21 +438,21 @@ pictures.gains(*gains)
 dpo = rollouts.rewarded(model, some, reward, SEED)
 print("\n".join(rollouts.side_by_side(some, before=untrained, GRPO=grpo, DPO=dpo)))
 claim = "the right answers of a pair gain more than the others, by a nat on average"
-came = [x.mean().item() for x in gains]
-training.expect(claim, came[0] > came[1] + 1, came, model)
+means = [x.mean().item() for x in gains]
+training.expect(claim, means[0] > means[1] + 1, means, model)
 
 # %% [markdown]
-# It works without drawing: every right answer gains on its other, and more answers are rewarded. It stays behind GRPO, here and with each stored seed. One difference: the first model wrote its pairs, while GRPO draws anew at each step.
+# It works without drawing: right answers gain more than the others, and more answers are rewarded. It stays behind GRPO, here and with each stored seed.
 #
 # But the loss sees only the *difference*. It also falls where both answers get less likely, the worse one faster. What rises instead may be in no pair: **likelihood displacement** (Razin et al. 2025). Here no right answer fell. [An exploration](explorations/17_preferences.ipynb) tries four answers, where the best model is known.
 
 # %% [markdown]
 # ## What the large ones do
 #
-# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the AIME of 2024, a mathematics competition, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 has 86.7 %. Its answers grew to thousands of tokens: what pays is thinking aloud.
+# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the AIME of 2024, a mathematics competition, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 reaches 86.7 %. Its answers grew to thousands of tokens: what pays is thinking aloud.
 
 # %% [markdown]
-# Rewards by a program are called *verifiable*, and the method RLVR (Lambert et al. 2024). R1's checked answers taught smaller models by lesson 17's loss: **distillation** ([an exploration](explorations/18_distillation.ipynb)).
+# Learning from a program's rewards is **RLVR**, reinforcement learning with verifiable rewards (Lambert et al. 2024). R1's checked answers taught smaller models by lesson 17's loss: **distillation** ([an exploration](explorations/18_distillation.ipynb)).
 #
 # Does RLVR teach anything new? Yue et al. (2025) compared pass@k: with one answer the trained models are ahead, with hundreds the models that they came from.
 
@@ -465,9 +465,9 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # | GRPO (Shao et al. 2024) | the same | a mean for each answer, then their mean | a penalty on $\mathrm{KL}(\pi \,\Vert\, \pi_0)$ |
 # | Dr. GRPO (Liu et al. 2025) | $r - \text{mean}$ | a sum, divided by a constant | |
 # | DAPO (Yu et al. 2025) | as on this page | one mean over all | upper clip 1.28; groups without spread are drawn again |
-# | nanochat (Karpathy 2025) | $r - \text{mean}$ | one mean over all, without the end | no ratio: one step for each draw |
+# | nanochat (Karpathy 2025) | $r - \text{mean}$ | a mean over a question's answers, without the end | no ratio: one step for each draw |
 #
-# Dr. GRPO removes two biases: towards long wrong answers, and towards questions that are nearly always right, or wrong. In TRL `loss_type` sets the mean, here `"bnpo"`; `scale_rewards` sets the advantage.
+# Dr. GRPO removes two biases: towards long wrong answers, and towards questions that are nearly always right, or wrong. In TRL, Hugging Face's library, `loss_type` sets the mean, here `"bnpo"`; `scale_rewards` sets the advantage.
 
 # %% [markdown]
 # ## Break it
@@ -499,3 +499,5 @@ training.expect(claim, came[0] > came[1] + 1, came, model)
 # ## Further reading
 #
 # Williams 1992 (REINFORCE); Schulman et al. 2017 (PPO); Shao et al. 2024 (GRPO); Guo et al. 2025 (R1); Yu et al. 2025 (DAPO); Ouyang et al. 2022 (RLHF); Rafailov et al. 2023 (DPO).
+#
+# **This was the last lesson.** You have built each part of the model that you have just trained, from its attention to its reward. [Start here](00_start_here.ipynb) has the map: look at it once more, and say what each box does.

@@ -28,6 +28,8 @@ AFTER = {
     "media_player.media_play": "playing",
     "media_player.media_stop": "silent",
 }
+# of a kind whose devices take a value: which
+VALUES = {"light": range(101), "climate": range(10, 31), "fan": range(101)}
 # of a kind: what its devices do at first
 FIRST = {
     "light": "off", "cover": "closed", "lock": "locked", "climate": "18 °C", "fan": "off",
@@ -71,8 +73,9 @@ def obey(home: Home, text: str) -> Home:
     if target not in fitting:
         raise Refused(f'No "{target}" here, but: {", ".join(map(json.dumps, fitting or home))}.')
     after = "{value} %" if action == "light.turn_on" and "value" in wanted else AFTER[action]
-    if "{value}" in after and "value" not in wanted:
-        raise Refused(f'There is no value for the "{target}".')
+    value, allowed = wanted.get("value"), VALUES.get(kind_of(target), range(0))
+    if "{value}" in after and (type(value) is not int or value not in allowed):
+        raise Refused(f'The "{target}" takes a "value" from {allowed[0]} to {allowed[-1]}.')
     return home | {target: after.format(**wanted)}
 
 

@@ -64,7 +64,7 @@ def ways(figures: Mapping[str, Any]) -> dict[str, list[Answered]]:
 
 def table(runs: Mapping[str, Sequence[Answered]]) -> Iterator[str]:
     """Yield the parts of each way's answers in percent, means of its seeds."""
-    names = ("named", "1 of 8 named", "ended", "rewarded")
+    names = ("named", "ended", "rewarded")
     yield f"{'learned kinds':28}" + "".join(f"{name:>14}" for name in names) + f"{'seeds':>8}"
     for way, found in runs.items():
         means = (100 * mean(parts(run)[name] for run in found) for name in names)

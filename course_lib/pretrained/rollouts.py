@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from course_lib.data.questions import is_right
 from course_lib.data.verifiable import Question
 from course_lib.pretrained.smollm2 import SmolLM2, conversations, turns
+from course_lib.reward import vote
 
 GROUP, LONGEST, TEMPERATURE = 8, 10, 0.7  # answers to a question, their tokens
 
@@ -77,21 +78,21 @@ def share_right(
 def rewarded(
     model: SmolLM2, questions: Sequence[Question], reward: Callable, seed: int
 ) -> list[tuple[float, str]]:
-    """Return how many of eight answers to each question are rewarded, and the first answer.
+    """Return how many of eight answers to each question are rewarded, and the commonest answer.
 
     `reward(text, tokens, word)` is 0 or 1.
     """
     draw, found = torch.Generator().manual_seed(seed), []
     for x in questions:
         _, drawn, texts = answers(model, [x], draw)
-        found.append((sum(map(reward, texts, drawn, [x.word] * GROUP)), texts[0]))
+        found.append((sum(map(reward, texts, drawn, [x.word] * GROUP)), vote(texts) or ""))
     return found
 
 
 def side_by_side(
     questions: Sequence[Question], **found: Sequence[tuple[float, str]]
 ) -> Iterator[str]:
-    """Yield a line a question: how many answers each way has rewarded, and the last one's first."""
+    """Yield a line a question: how many answers of each way are rewarded, and the last one's."""
     yield "".join(f"{way:>8}" for way in found) + "   rewarded of 8"
     for x, *ways in zip(questions, *found.values(), strict=True):
         counts = "".join(f"{count:8.0f}" for count, _ in ways)

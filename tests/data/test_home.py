@@ -32,8 +32,9 @@ def test_a_home_for_commands_can_do_each_of_them():
 def test_a_light_takes_a_value_and_a_thermostat_needs_one(now):
     lit = home.command("light.turn_on", "attic lamp", 30)
     assert home.obey(now, lit)["attic lamp"] == "30 %"
-    with pytest.raises(home.Refused, match="no value"):
-        home.obey(now, home.command("climate.set_temperature", "bathroom heating"))
+    for value in (None, 500, True):
+        with pytest.raises(home.Refused, match='takes a "value" from 10 to 30'):
+            home.obey(now, home.command("climate.set_temperature", "bathroom heating", value))
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,12 @@ def test_devices_of_one_room_are_in_one_room_whose_name_is_written_once(monkeypa
 def test_targets_are_the_tokens_of_the_answer_each_above_the_one_before_it(shown):
     said, _ = shown(lambda: tool_use.targets(["Hi", "Ġyou", "Ċ"], ["Yes", "Ġsir", "END"]))
     assert "6 tokens, of which 3 have a target" in said
-    assert "after ⏎ comes Yes; after Yes comes  sir; after  sir comes END" in said
+    assert "after ⏎ comes Yes; after Yes comes ␣sir; after ␣sir comes END" in said
 
 
-def test_low_rank_is_told_in_words(shown):
+def test_low_rank_and_the_loop_are_told_in_words(shown):
     assert "through A" in shown(tool_use.low_rank)[0]
+    assert "back to the model" in shown(tool_use.loop)[0]
 
 
 def test_a_table_has_the_means_of_the_baselines_and_then_of_lora():

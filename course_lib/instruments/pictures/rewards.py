@@ -67,10 +67,7 @@ def curve(live: Sequence[float], figures: Mapping[str, Any]) -> None:
     stored = [[step["reward"] for step in run["seen"]] for run in figures["arms"]["GRPO"]]
     average = [mean(seeds) for seeds in zip(*stored, strict=True)]
     first, last = mean(average[:2]), mean(average[-4:])
-    title = (
-        f"From {first:.0%} of the drawn answers rewarded to {last:.0%}: "
-        f"{len(average)} steps, {len(stored)} seeds"
-    )
+    title = f"{len(stored)} stored seeds: from {first:.0%} of the answers rewarded to {last:.0%}"
     figure, ax = plots.axes(title, "step", "rewarded, % of 16 answers", size=(7.6, 3.4))
     for run in stored:
         ax.plot(range(1, len(run) + 1), [100 * x for x in run], color=BLUE, alpha=0.3, linewidth=1)
@@ -79,7 +76,7 @@ def curve(live: Sequence[float], figures: Mapping[str, Any]) -> None:
     ax.plot(range(1, len(live) + 1), [100 * x for x in live], "o-", color=ORANGE, linewidth=1.2)
     ax.text(len(average) + 0.3, 100 * average[-1], "mean of\nstored seeds", color=BLUE, va="center")
     # in the margin, where no curve goes
-    ax.text(len(average) + 0.3, 30, "● your run", color=ORANGE, va="center")
+    ax.text(len(average) + 0.3, 30, "your run", color=ORANGE, va="center")
     ax.set(ylim=(0, 105), xlim=(0.5, len(average) + 3.5), xticks=[1, *steps[3::4]])
     said = "; ".join(
         f"{name}: {', '.join(f'{100 * x:.0f}' for x in run)}"
@@ -96,10 +93,10 @@ def hacked(paid: Sequence[float], named: Sequence[float]) -> None:
     for name, values, colour in (
         ("names the right word", named, BLUE), ("the reward, for shortness", paid, ORANGE),
     ):  # fmt: skip
-        ax.plot(range(1, len(values) + 1), values, "o-", color=colour, label=name)
+        ax.plot(range(1, len(values) + 1), values, "o-", color=colour)
+        ax.text(len(values) + 0.4, values[-1], name, color=colour, va="center")
         said.append(f"{name}: {', '.join(f'{x:.2f}' for x in values)}")
-    ax.set(ylim=(0, 1.05))
-    ax.legend()
+    ax.set(ylim=(-0.05, 1.05), xlim=(0.5, 1.35 * len(paid)))
     plots.show(figure, f"Means of a step's 16 answers, by step. {'; '.join(said)}.")
 
 
@@ -128,12 +125,13 @@ def rewarded(figures: Mapping[str, Any], compared: Mapping[str, str], title: str
 def gains(right: Float[Tensor, " pairs"], others: Float[Tensor, " pairs"]) -> None:
     """Show by how many nats log p of both answers of each pair has changed in a training."""
     better, fell = (right > others).sum().item(), (right < 0).sum().item()
-    title = f"DPO asks for no more than to be above the diagonal: {better} of {len(right)} are"
+    title = f"DPO pushes pairs away from the diagonal: {better} of {len(right)} are above it"
     figure, ax = plots.axes(
         title, "gain of the other answer, nats", "gain of the right answer, nats", size=(6.4, 4)
     )
-    low, high = min(right.min(), others.min()).item(), max(right.max(), others.max()).item()
-    ax.plot([low, high], [low, high], color="0.6", linewidth=1)
+    low, high = right.min().item() - 1, right.max().item() + 1
+    ax.axline((0, 0), slope=1, color="0.6", linewidth=1)
+    ax.set_ylim(min(low, -1), high)
     ax.axhline(0, color="0.8", linewidth=1, zorder=0)
     ax.axvline(0, color="0.8", linewidth=1, zorder=0)
     ax.plot(others, right, "o", color=BLUE, alpha=0.7)

@@ -39,8 +39,28 @@ def targets(prompt: Sequence[str], answer: Sequence[str]) -> None:
 
 
 def _readable(token: str) -> str:
-    """Return a token of byte-level BPE as it is seen: spaces, and an arrow for a new line."""
-    return token.replace("Ġ", " ").replace("Ċ", "⏎")
+    """Return a token of byte-level BPE with signs for spaces and new lines."""
+    return token.replace("Ġ", "␣").replace("Ċ", "⏎")
+
+
+def loop() -> None:
+    """Show what is said, what the model writes, and what the home does with it or says to it."""
+    diagram = Diagram()
+    you = diagram.box("you", (0, 0), "stream", size=(1.2, 0.8))
+    model = diagram.box("model", (4.6, 0), "plain", size=(1.6, 1.0))
+    home = diagram.box("home", (9.6, 0), "value", size=(1.6, 1.0))
+    diagram.arrow(you, model)
+    diagram.arrow(model, home)
+    diagram.text("turn on the\nkitchen lamp", (2.2, 0.65), size=SMALL)
+    diagram.text('{"action": "light.turn_on",\n"target": "kitchen lamp"}', (7.1, 0.65), size=SMALL)
+    diagram.arrow((9.6, -0.5), (4.6, -0.5), via=[(9.6, -1.4), (4.6, -1.4)])
+    diagram.text("refused, and why", (7.1, -1.1), size=SMALL)
+    diagram.text("carried out", (11.3, 0), size=SMALL)
+    diagram.show(
+        "You say: turn on the kitchen lamp. The model writes one line of JSON, with an action and "
+        "a target. The home carries it out, or refuses it and says why; that goes back to the "
+        "model as the next turn."
+    )
 
 
 def low_rank() -> None:
