@@ -197,9 +197,9 @@ def delta_rule(
 ) -> Float[Tensor, "... n d_v"]:
     """Store values under keys in one matrix, and replace what a key had stored before.
 
-    S_t = S_(t-1) + beta_t k_t (v_t - k_t S_(t-1)) and o_t = q_t S_t, with k_t as a column in the
-    first place; S is `(d, d_v)`, of zeros before the first token. For a key of length 1 and beta 1,
-    k_t S_t is v_t exactly. Time O(n d d_v), in n steps; memory of the state O(d d_v), whatever n.
+    S_t = S_(t-1) + beta_t k_t (v_t - S_(t-1)^T k_t)^T and o_t = S_t^T q_t, with vectors as columns;
+    S is `(d, d_v)`, of zeros before the first token. For a key of norm 1 and beta 1, S_t^T k_t is
+    v_t exactly. Time O(n d d_v), in n steps; memory of the state O(d d_v), whatever n.
     Source: Schlag et al. 2021, section 4.2, without their feature map; Yang et al. 2024, section 2.
     """
     state = q.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])

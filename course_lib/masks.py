@@ -56,8 +56,8 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
 def packing_mask(documents: Int[Tensor, "... n"]) -> Bool[Tensor, "... query key"]:
     """Let each token look back as far as its document begins.
 
-    Short texts are packed into one line to waste no padding; `documents` says which one each token
-    is of. Where i and j are of the same, True if j <= i; else False. Source: Krell et al. 2021.
+    Short texts are packed into one line to waste no padding; `documents` gives each token's
+    document. True where i and j are in the same document and j <= i. Source: Krell et al. 2021.
 
     >>> packing_mask(torch.tensor([0, 0, 1])).long().tolist()
     [[1, 0, 0], [1, 1, 0], [0, 0, 1]]

@@ -35,10 +35,9 @@ def shift_matrix(
 ) -> Float[Tensor, "d_model d_model"]:
     """Find the matrix M that moves every sinusoidal position on: p(i + offset) = p(i) M.
 
-    M turns each pair (sin, cos) by its own angle b = offset / 10000^(2c / d_model): its blocks
-    are [[cos b, -sin b], [sin b, cos b]], whatever i is. M has torch's default float type. Source:
-    Vaswani et al. 2017, section 3.5, who claim that such an M exists. Raises ValueError for an odd
-    d_model.
+    M turns each pair (sin, cos) by its own angle b = offset / 10000^(2c / d_model), whatever i is.
+    M has torch's default float type. Source: Vaswani et al. 2017, section 3.5, who claim that such
+    an M exists. Raises ValueError for an odd d_model.
     """
     if d_model % 2:
         raise ValueError(f"M turns pairs of columns, so d_model must be even, not {d_model}")

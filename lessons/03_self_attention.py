@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 02 · needs `minilm` (83.5 MB)**
 #
-# A token needs others of its sentence. A verb needs its subject, and *ring* needs a *bell* or a *finger* to say which *ring* is meant. **What if every token looks at every other token of its own sentence, all at once?**
+# Most tokens mean little alone. A verb needs its subject, and *ring* needs a *bell* or a *finger* to say which *ring* is meant. **What if every token looks at every other token of its own sentence, all at once?**
 #
 # You will set three matrices by hand so that each token finds the one it needs. Training then finds the same, and a real encoder, running on your attention, tells one *ring* from another.
 
@@ -29,13 +29,13 @@ sentence, found = pointers.sentences(1, names=3, generator=generator)
 pictures.wishes(sentence, found)
 
 # %% [markdown]
-# This is that need without language: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. With three tokens a row has 3 + 3 + 1 numbers. The layers that we train get eight tokens, so rows of 17.
+# Here is that need in its smallest form: the **pointer task**. Each token must return the number of the token that it wants. A token is a row of the matrix $X$: its own name and the wanted one, both one-hot, and its number. With three tokens a row has 3 + 3 + 1 numbers. The layers that we train get eight tokens, so rows of 17.
 
 # %% tags=["hide-input"]
 pictures.course_map()
 
 # %% [markdown]
-# You build the two layers in colour. In the Transformer both have several heads (lesson 06).
+# You build the layer in colour. The decoder's also has a mask (lesson 05), and in the Transformer both have several heads (lesson 06).
 #
 # ## Attention is a table of shares
 #
@@ -52,18 +52,7 @@ print(softmax(torch.zeros(4, 4), past))
 # %% [markdown]
 # This gives running averages: row 3 averages tokens 1 to 3. A model that reads a finished sentence is **bidirectional**: it may look both ways. One that writes is **causal**: it sees only what is already there. The map's encoder is bidirectional, its decoder causal.
 #
-# Now take any scores. **For which tokens is the output the same, bidirectional and causal?**
-
-# %%
-guess = None  # True or False for each of the four tokens
-
-# %%
-x, scores = torch.randn(4, 5), torch.randn(4, 4)
-same = torch.isclose(softmax(scores) @ x, softmax(scores, past) @ x).all(-1)
-reveal(guess, same.tolist())
-
-# %% [markdown]
-# Only the last token sees the same either way. In the pointer task a token must look both ways, but not at all tokens equally. How can it choose?
+# In the pointer task a token must look both ways, but not at all tokens equally. How can it choose?
 
 # %% [markdown]
 # ## Version 1: the tokens choose by similarity
@@ -194,8 +183,11 @@ reveal(guess, tuple((round(a, 2), round(b, 2)) for a, b in answers[1:].tolist())
 pictures.shapes()
 
 # %% [markdown]
-# No parameter's shape depends on $n$: the same three matrices serve four tokens and four thousand.
+# No parameter's shape depends on $n$: the same three matrices serve four tokens and four thousand. The weights' shape does, $n \times n$, so twice the tokens make four times the scores (lesson 13).
 #
+# Qwen3 (2025) still computes this formula, in each of its layers. But first, like Gemma 3 (2025), it normalizes each query and each key, so that scores do not grow with their norms (lesson 09).
+
+# %% [markdown]
 # ## A layer
 #
 # A layer owns its three matrices. `__init__` is given: for inputs of variance 1, queries, keys and values start with variance 1. Write `forward` from the two functions that you have.
@@ -210,8 +202,7 @@ check("self_attention/layer", SelfAttention)
 SelfAttention = mine("self_attention/layer")
 
 # %% [markdown]
-# > **Where a lecture goes too far (D09 in docs/TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in
-# > $x_i M x_i^T$ makes it so. You will now set matrices with which no token looks at itself.
+# > With queries and keys, L3 writes, $\alpha_{ij}$ is "also likely to be highest for $i = j$" (D09 in docs/TOPICS.md). Nothing in $x_i M x_i^T$ makes it so: you will now set matrices with which no token looks at itself.
 
 # %% [markdown]
 # ## Set it by hand
@@ -228,7 +219,11 @@ check("self_attention/by_hand", pointer_weights)
 pointer_weights = mine("self_attention/by_hand")
 
 # %% [markdown]
-# Your matrices on the three tokens from the top of the page:
+# How large must the scores be? If the right key scores $s$ and the other $n - 1$ score 0, its weight is
+#
+# $$\alpha = \frac{e^s}{e^s + n - 1}$$
+#
+# At $s = \ln n$ that is about one half. So $s$, *after* the division by $\sqrt{d_k}$, must exceed $\ln n$ by far. Your matrices on the three tokens from the top of the page:
 
 # %%
 q, k, v = project(sentence[0], *pointer_weights(3))
@@ -260,7 +255,9 @@ arms = [(pointer_models.VersionOne(), 17), (shared, 4), (roles, 4)]  # 17, 4: d_
 models = [pointer_models.train(*arm, SEED, seconds=30) for arm in arms]
 explained = [pointer_models.explained(model, 20_000) for model in models]
 shares = zip([0.125, *explained], ["average", "version 1", "shared", "three"])
-reveal(guess, sorted((round(share, 2), name) for share, name in shares))
+ranked = sorted((round(share, 2), name) for share, name in shares)
+reveal(guess, [name for _, name in ranked])
+print(*(f"{name} {share}" for share, name in ranked), sep=", ")
 
 # %% tags=["training"]
 with torch.no_grad():
@@ -269,7 +266,7 @@ for name, numbers in {"wanted": found[0], "your layer": answers[0]}.items():
     print(f"{name:10}", *(f"{number:6.2f}" for number in numbers.flatten().tolist()))
 
 # %% [markdown]
-# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. The best shared variant that we tried, with the token itself beside its output, reached 0.44. Looking and being found are both in $M = W_Q W_K^T$:
+# Your layer has found it. Version 1 is below the average: it returns mostly the token's own number, which says nothing about the wanted one. One shared matrix hardly beats the average. Why? Looking and being found are both in $M = W_Q W_K^T$:
 
 # %% tags=["training", "hide-input"]
 m, both = roles.w_q @ roles.w_k.T, shared.w_q @ shared.w_q.T
@@ -306,13 +303,25 @@ claim = (
 holds = itself > 1.3 * wanted and abs(wanted - wanting) < 0.02
 training.expect(claim, holds, [round(x, 2) for x in looks], models[1])
 
+# %% tags=["training", "hide-input"]
+diagonal = torch.zeros(17, 17)
+diagonal[8:16, :8] = block.diagonal().diag()
+wants = pointers.coincidences(x).wants
+print("explained by the weights, with the best scale")
+for name, matrix in {"all of the trained M": m.detach(), "the block's diagonal": diagonal}.items():
+    weights = softmax(x @ matrix @ x.mT / 8**0.5)
+    print(f"{name:22} {pointers.explained(weights, wants):.3f}")
+
 # %% [markdown]
-# By hand you set one block, *wanted looks for own*, and training found the same block. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, and it can have neither without the diagonals that make a token find itself. So the shared layer's tokens look most at themselves, and at those that want *them* as much as at the one that they want.
+# By hand you set one block, *wanted looks for own*, and training found the same block. Its diagonal alone explains nearly all. The blue entries beside it lower scores of names that are not wanted, whose weights are small without that.
+
+# %% [markdown]
+# The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, and it can have neither without the diagonals that make a token find itself. So the shared layer's tokens look most at themselves, and at those that want *them* as much as at the one that they want.
 
 # %% [markdown]
 # ## A real encoder: which *ring*?
 #
-# MiniLM is a trained encoder of six layers (lesson 09). *Ring* enters it as the same vector in every line, plus its position. Only the other tokens can tell a jewel from a sound, and only attention brings them in. Let it run on *your* attention:
+# MiniLM is a trained encoder of six layers (lesson 09). *Ring* enters it as the same vector in every line, plus its position. Only the other tokens can tell a jewel from a sound, and only attention brings them in. A layer of ours attends by its `rule`, so let the encoder run on *your* attention:
 
 # %%
 needs("minilm")
@@ -325,11 +334,16 @@ from course_lib.pretrained import minilm, word_senses
 # %% tags=["once"]
 attention = partial(MultiHeadAttention, rule=scaled_dot_product_attention)
 encoder = minilm.load(attention=attention)
-kept = results.load("senses")["figures"]
+kept = results.load("senses")["figures"]  # our lines
 ways = word_senses.ways(encoder, "ring", *kept["described"]["ring"])
+ways = {name: ways[name] for name in ("attention", "itself alone")}
 
 # %% [markdown]
-# Three lines describe each sense, such as "the ring of the telephone woke her" and "she wears a diamond ring". In other lines, does the state of *ring* after the last layer lean to the sounds or to the jewels? As a control, *ring* looks at itself alone, in every layer. Two baselines have no layer at all: the average of two tokens on each side, and of the whole line.
+# Three lines describe each sense, such as "the ring of the telephone woke her" and "she wears a diamond ring". Average the last state of *ring* over each three: $r_{sound}$ and $r_{jewel}$. How far does its state $s$ in a new line **lean** to the jewel?
+#
+# $$\mathrm{lean}(s) = \cos(s, r_{jewel}) - \cos(s, r_{sound})$$
+#
+# We try six new lines of each sense, which makes 36 pairs of a sound and a jewel, and eight lines with both rings. The control is the same encoder, but *ring* looks at itself alone, in every layer.
 
 # %% tags=["once", "hide-input"]
 lines, both = kept["one sense"]["ring"], kept["both"]["ring"]
@@ -341,10 +355,12 @@ gaps = {
 pictures.senses(leans, gaps)
 
 # %% [markdown]
-# The window misses a clue that is farther away, as in "nobody picked up the phone, so after the last ring it was quiet". A wider one comes near, but somebody has to choose its width. The average has one vector for two rings. **Attention, with weights of its own for each token, gets both right.**
+# Alone, the state of *ring* holds nothing but *ring* and its position: half of the pairs are in order, as by chance. With your attention each jewel leans farther to the jewel than each sound does, even where the clue is far away, as in "nobody picked up the phone, so after the last ring it was quiet".
+#
+# And in a line with both, each *ring* finds its own clue. One average of the line could not do that: it has one vector for two rings.
 
 # %% [markdown]
-# [What does an average know about *ring*?](explorations/03_senses.ipynb) asks the same of *bat*, *spring* and *match*, and of the lectures' example, a *bank*.
+# [What does an average know about *ring*?](explorations/03_senses.ipynb) asks the same of *bat*, where attention fails more often, of *spring* and *match*, and of the lectures' example, a *bank*.
 #
 # ## What to remember
 #
@@ -354,7 +370,7 @@ pictures.senses(leans, gaps)
 # | version 1 | $A = \mathrm{softmax}(X X^T)$ |
 # | three roles | $Q = X W_Q, \quad K = X W_K, \quad V = X W_V$ |
 # | scaled dot-product attention | $\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$ |
-# | the matrix that chooses | $e_{ij} = x_i M x_j^T / \sqrt{d_k}, \quad M = W_Q W_K^T$ |
+# | the matrix that chooses | $q_i \cdot k_j = x_i M x_j^T, \quad M = W_Q W_K^T$; by $M_{ab}$, feature $a$ looks for feature $b$ |
 #
 # With one vector for both roles scores are symmetric, and at equal norms no token scores another above itself. With two, a token can look for something that it is not.
 
@@ -387,6 +403,6 @@ pictures.senses(leans, gaps)
 # %% [markdown]
 # ## Next, and further reading
 #
-# Without a mask, this formula cannot tell "dog bites man" from "man bites dog". Lesson 04 adds positions. Two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average knows about *ring*](explorations/03_senses.ipynb).
+# Without a mask, this formula cannot tell "dog bites man" from "man bites dog". Lesson 04 adds positions. Another exploration: [what all pairs cost](explorations/03_cost.ipynb).
 #
-# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: docs/REFERENCES.md. Lectures L1 to L4: docs/TOPICS.md.
+# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Wang et al. 2020b (MiniLM); Qwen 2025 and Kamath et al. 2025 (Qwen3 and Gemma 3). Titles and links: docs/REFERENCES.md. Lectures L1 to L4: docs/TOPICS.md.

@@ -44,12 +44,13 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 # | MiniLM | encoder only | all tokens | imitate a **masked language model**, which fills in blanks (BERT's task) | 22.6 M |
 # | Marian | encoder-decoder | the whole source, and earlier target tokens | write the translation | 16.9 M |
 # | SmolLM2 | decoder only | itself and earlier tokens (causal mask) | predict the next token | 134.5 M |
-#
+
+# %% [markdown]
 # ## A checkpoint becomes your block
 #
 # The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Its blocks learned by **distillation** (Wang et al. 2020b) to imitate the attention of a larger BERT-like model, and were **fine-tuned** on a billion pairs of sentences that belong together.
 #
-# Its weights are one file, a **checkpoint**: a header in JSON (names, shapes, offsets), then nothing but numbers. The first 8 bytes are the header's length:
+# If it has your parts, its blocks' weights fit into yours, none missing, none left over. They are in one file, a **checkpoint**: a header in JSON (names, shapes, offsets), then numbers. The first 8 bytes are the header's length:
 
 # %%
 needs("minilm")
@@ -160,7 +161,7 @@ print(my_translator.translate(sentence))
 #
 # ## One mistake at a time
 #
-# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ instead of $\sqrt{d_k}$; positions forgotten (all zero). Where scores are too large, a head looks at one token; where they are too small, at all alike. **Which two have a wrong scale?**
+# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ instead of $\sqrt{d_k}$; positions forgotten (all zero). A wrong scale only makes each head look too sharply or too evenly. The other two mistakes change the states themselves. **Which two have a wrong scale?**
 
 
 # %% tags=["hide-input"]
@@ -183,18 +184,18 @@ broken = {
     "not divided": marian.load(attention=attending_by(undivided)),
 }
 broken["positions forgotten"].embedding.positions.zero_()
-for letter, each in zip("ABCD", broken.values()):
-    print(f"{letter}: {each.translate(sentence)[:90]}")
+translations = [model.translate(sentence)[:90] for model in broken.values()]
+print(*(f"{letter}: {text}" for letter, text in zip("ABCD", translations)), sep="\n")
 
 # %%
 guess = None  # two letters, such as "AB"
 
 # %%
-reveal(guess, "BD")
+reveal(guess, "".join(x for x, name in zip("ABCD", broken) if "divided" in name))
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature, in six sentences of six (`test_marian.py`): forgotten positions give nothing but *s*, norms in the wrong place repeat one word forever. A wrong scale leaves no such trace: the words are Portuguese, and about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
+# Two mistakes have a signature, in six sentences of six (`test_marian.py`): forgotten positions give nothing but *s*, and norms in the wrong place end by repeating one word. Here a wrong scale still gives Portuguese, about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
 
 # %%
 needs()
@@ -202,7 +203,7 @@ needs()
 # %% [markdown]
 # ## What is new since 2017
 #
-# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights. Five differences from 2017 matter; the last row says where open models have gone since:
+# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights. Five differences from 2017 matter:
 #
 # | 2017 | SmolLM2 | what changed | lesson |
 # |:-|:-|:-|:-|
@@ -211,8 +212,10 @@ needs()
 # | sinusoids, added to the input | rotary | queries and keys are rotated by position | 04 |
 # | ReLU network | SwiGLU | a gate | here |
 # | keys for each head | keys for each group of heads | a smaller cache | here |
-# | | since 2024, in other models | a norm of queries and keys (Qwen 2025); every second layer sees a window only (OpenAI 2025); one latent vector instead of all keys and values (DeepSeek-AI 2024); each token uses few feed-forward networks of many | 07, 13, 12 |
 #
+# Open models since 2024 go on from there. They normalize queries and keys (Qwen 2025; lesson 03), let every second layer see only a window (OpenAI 2025; 13), keep one latent vector instead of all keys and values (DeepSeek-AI 2024; 15), or send each token through a few of many feed-forward networks (12).
+
+# %% [markdown]
 # **A gate.** The ReLU multiplies $z$ by a gate of 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Replace the step by the smooth sigmoid $\sigma(z)$, and you have the **swish**, which PyTorch and most configurations call **SiLU**. Then let it gate a second hidden layer, from a matrix of its own; ⊙ multiplies entry by entry. This is **SwiGLU** (Shazeer 2020):
 #
 # $$\mathrm{swish}(z) = z\,\sigma(z) \qquad\qquad \underset{n \times d}{y} = \Big(\underset{n \times d_{ff}}{\mathrm{swish}(x W_1)} \odot \underset{n \times d_{ff}}{(x W_3)}\Big) \underset{d_{ff} \times d}{W_2}$$
@@ -285,21 +288,10 @@ grouped_query_attention = mine("decoder/grouped_query")
 check("positions/pairs_to_halves", pairs_to_halves)
 
 # %%
-needs("smollm2")
-
-# %%
-parts = {"rule": grouped_query_attention, "turn": rotary, "norm_layer": rms_norm}
-parts |= {"feed_forward": SwiGLU, "block": EncoderBlock, "cache": KeyValueCache}
-my_translator = broken = each = None
-my_model = smollm2.load(**parts)
-opening = "The capital of France is"
-print(opening + "".join(my_model.write(opening, 8)))
-tokens = torch.tensor(my_model.tokenizer.encode(opening).ids)
-logit = my_model(tokens)[-1, my_model.tokenizer.encode(" Paris").ids[0]].item()
-print(f"the logit of Paris: {logit:.4f}; in Hugging Face's LlamaForCausalLM: 17.3713")
+pairs_to_halves = mine("positions/pairs_to_halves")
 
 # %% [markdown]
-# Again the constant is another implementation's, on the same decoded weights. What if $W_Q$ and $W_K$ keep the file's order of rows? Compare the writing, and the loss of the next token on five texts:
+# Load SmolLM2 by your parts, first without this one: $W_Q$ and $W_K$ keep the file's order. Let it write, and measure the mean loss of the next token on five texts:
 
 # %% tags=["hide-input"]
 five = """The quick brown fox jumps over the lazy dog. To be, or not to be, that is the question.
@@ -309,27 +301,40 @@ Add the flour to the butter and the sugar, stir until smooth, and bake for twent
 The committee meets again in March to decide whether the old bridge will be repaired or replaced."""
 
 
-# %%
 def loss(model, text):
     tokens = torch.tensor(model.tokenizer.encode(text).ids)
     return F.cross_entropy(model(tokens)[:-1], tokens[1:]).item()
 
 
-# %% tags=["hide-input"]
-weights = my_model.state_dict()
-in_pairs = {
-    name: rearrange(weight, "(h two pair) d -> (h pair two) d", two=2, pair=32)
-    for name, weight in weights.items()
-    if ".w_q." in name or ".w_k." in name
-}
-wrong = smollm2.around(weights | in_pairs, my_model.tokenizer, **parts)
-print(repr(opening + "".join(wrong.write(opening, 8))))
-for name, each in (("right", my_model), ("in the file's order", wrong)):
-    print(f"{sum(loss(each, text) for text in five.splitlines()) / 5:.2f} nats: {name}")
-del wrong, each, weights, in_pairs
+def write_and_measure(model):
+    print(repr(opening + "".join(model.write(opening, 8))))
+    print(f"{sum(loss(model, text) for text in five.splitlines()) / 5:.2f} nats on five texts")
+
+
+# %%
+needs("smollm2")
+
+# %%
+parts = {"rule": grouped_query_attention, "turn": rotary, "norm_layer": rms_norm}
+parts |= {"feed_forward": SwiGLU, "block": EncoderBlock, "cache": KeyValueCache}
+opening = "The capital of France is"
+my_translator = broken = my_model = None  # their memory is free again
+my_model = smollm2.load(reorder=lambda weight, heads: weight, **parts)
+write_and_measure(my_model)
 
 # %% [markdown]
-# This prompt hides the bug: queries and keys are reordered alike, so only their rotation is wrong. The mean loss shows it. Measure a loaded model; do not only read it.
+# It writes well. Now with your `pairs_to_halves`, and with the logit of the next token beside that of Hugging Face's `LlamaForCausalLM`, on the same decoded weights:
+
+# %%
+my_model = None  # one copy at a time
+my_model = smollm2.load(reorder=pairs_to_halves, **parts)
+write_and_measure(my_model)
+tokens = torch.tensor(my_model.tokenizer.encode(opening).ids)
+logit = my_model(tokens)[-1, my_model.tokenizer.encode(" Paris").ids[0]].item()
+print(f"the logit of Paris: {logit:.4f}; Hugging Face's: 17.3713")
+
+# %% [markdown]
+# The prompt hid the bug: queries and keys were reordered alike, so only their rotation was wrong. The mean loss shows it. Measure a loaded model; do not only read it.
 #
 # ## How does it answer me?
 #
@@ -365,15 +370,25 @@ print(smollm2.turns(question))
 print("".join(my_model.write(smollm2.turns(question), 30)))
 
 # %% [markdown]
-# An answer is the continuation of a text whose next speaker is the assistant. It was written with *your* cache: question and answer pass through the blocks once. [An exploration](explorations/09_fast.ipynb) measures what that saves.
-
-# %% [markdown]
-# ## A mask that leaks
-#
-# Now break one part on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. First measure the loss on the five texts, then let the model write. **Does the loss rise or fall? And what happens to the writing?**
+# An answer is the continuation of a text whose next speaker is the assistant. It was written with *your* cache: question and answer pass through the blocks once. What is that worth? Write it again, without and with it:
 
 # %%
-guess = None  # "rises" or "falls", and "goes on" or "is lost"
+from time import perf_counter
+
+for cache in (False, True):
+    start = perf_counter()
+    written = "".join(my_model.write(smollm2.turns(question), 30, cache))
+    print(f"{perf_counter() - start:4.1f} s with cache={cache}: ... {written[-40:]}")
+
+# %% [markdown]
+# The same answer, sooner. Why it is not as many times faster as tokens are saved: [an exploration](explorations/09_fast.ipynb).
+#
+# ## A mask that leaks
+#
+# Now break one part on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. Measure the loss on the five texts, then let the model write. **Does the loss rise or fall? And does it still write *Paris*?**
+
+# %%
+guess = None  # "rises" or "falls", and "yes" or "no"
 
 
 # %%
@@ -383,59 +398,17 @@ def leaking(q, k, v, mask=None):
 
 leaky = smollm2.around(my_model.state_dict(), my_model.tokenizer, **parts | {"rule": leaking})
 losses = [(loss(my_model, text), loss(leaky, text)) for text in five.splitlines()]
-falls = all(leak < right for right, leak in losses)
+before, after = torch.tensor(losses).mean(0)
 said = "".join(leaky.write(opening, 10, cache=False))
-reveal(guess, ("falls" if falls else "rises", "goes on" if "Paris" in said else "is lost"))
+reveal(guess, ("falls" if after < before else "rises", "yes" if "Paris" in said else "no"))
 print("  ".join(f"{right:.2f} -> {leak:.2f}" for right, leak in losses))
 print(opening, repr(said))
 
 # %% [markdown]
-# The loss falls on all five texts, by more than half: each position now sees the token that it should predict. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
+# The loss falls on all five texts, by more than half: each position now sees all later tokens, the one that it should predict among them. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 are not what these weights met in training. Which row is to blame? Let some rows leak, in some blocks, and print the probability of the right next word:
-
-
-# %% tags=["hide-input"]
-def seeing_all(rows):
-    """Return a rule in which these rows see every token, and the others what a mask shows."""
-
-    def rule(q, k, v, mask=None):
-        visible = causal_mask(q.shape[-2], k.shape[-2])
-        visible[rows] = True
-        return grouped_query_attention(q, k, v, visible)
-
-    return rule
-
-
-def likely(text, word, rows, blocks):
-    """Return the probability of the next word where these rows leak, in these blocks."""
-    for block, each in enumerate(leaky.rules):
-        each.rule = seeing_all(rows) if block in blocks else grouped_query_attention
-    tokens = torch.tensor(leaky.tokenizer.encode(text).ids)
-    return leaky(tokens)[-1].softmax(-1)[leaky.tokenizer.encode(word).ids[0]].item()
-
-
-ways = {
-    "no leak": ([], []),
-    "row one leaks": ([0], range(30)),
-    "row one, in block 1 only": ([0], [0]),
-    "row two": ([1], range(30)),
-    "all but row one": (slice(1, None), range(30)),
-    "all rows, from block 4 on": (slice(None), range(3, 30)),
-    "all": (slice(None), range(30)),
-}
-prompts = {opening: " Paris", "The opposite of hot is": " cold"}
-prompts |= {"One, two, three, four,": " five"}
-chances = {name: [likely(*x, *way) for x in prompts.items()] for name, way in ways.items()}
-print(f"{'':26}", *(f"{word:>6}" for word in prompts.values()))
-for name, row in chances.items():
-    print(f"{name:26}", *(f"{chance:6.2f}" for chance in row))
-
-# %% [markdown]
-# *Paris* and *cold* are lost by one row of one block: after block 1, the first token's state is one that no later block has met in training. Leave row one or the first three blocks out of the leak, and most of both comes back. *five* is lost only where more rows leak. Lesson 13 meets the first token as the **attention sink**.
-#
-# Now feed the leaking model one token at a time, with *your* cache, so that there is no later token to see. (`rules` are the blocks' attention, `states` runs all blocks, `scores` gives logits.)
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones, so its keys and values in block 2 are not what these weights met in training. If that is the cause, the same leaking model must write well where it meets no later token. Feed it one token at a time, with *your* cache. (`rules` are the blocks' attention, `states` runs all blocks, `scores` gives logits.)
 
 # %%
 tokens = leaky.tokenizer.encode(opening).ids
@@ -448,14 +421,7 @@ print(leaky.tokenizer.decode(tokens))
 print(opening + "".join(my_model.write(opening, 10)))
 
 # %% [markdown]
-# The order of reading *is* a mask. Below, each box names the tokens that have gone into a state, a dashed frame is one pass, and orange marks states unlike those of training.
-
-# %% tags=["hide-input"]
-paris = {name: row[0] for name, row in chances.items()}
-pictures.leak(paris["no leak"], paris["all"], paris["all but row one"])
-
-# %% [markdown]
-# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`.
+# Both write the same: reading one token at a time *is* a causal mask. A leak makes the loss *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`.
 #
 # ## Talk to it
 #
@@ -474,7 +440,8 @@ talk = smollm2.chat(my_model, SAY, talk)
 
 # %% [markdown]
 # Asked about *its* history after Rome, it has gone back to Paris, and it speaks better than it knows: a Roman city from the 18th century. But every token of it went through thirty blocks of yours: your attention, your rotary, your norm, your gate, your cache.
-#
+
+# %% [markdown]
 # ## What to remember
 #
 # All blocks here run on your parts, except for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A causal model reads each token once. A leaking mask improves the loss and ruins the writing.
@@ -485,7 +452,8 @@ talk = smollm2.chat(my_model, SAY, talk)
 # | SwiGLU | $\big(\mathrm{swish}(x W_1) \odot x W_3\big) W_2, \qquad \mathrm{swish}(z) = z\,\sigma(z)$ |
 # | grouped queries | head $h$ uses keys and values $g(h) = \lfloor h G / H \rfloor$ |
 # | key-value cache | $K_t = [K_{t-1}; k_t], \quad o_t = \mathrm{softmax}(q_t K_t^T / \sqrt{d_k})\, V_t$ |
-#
+
+# %% [markdown]
 # ## Test yourself
 #
 # <details><summary>1. Why can an encoder such as MiniLM not use a key-value cache?</summary>
@@ -502,8 +470,8 @@ talk = smollm2.chat(my_model, SAY, talk)
 #
 # The order of the rows of $W_Q$ and $W_K$; a matrix that should be transposed, where it is square; the place of the norms, or the scale of the scores, which have no shape.
 # </details>
-#
-#
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # Others trained these models. In lesson 10 you train a language model yourself. What makes writing fast is [an exploration](explorations/09_fast.ipynb).

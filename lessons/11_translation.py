@@ -29,11 +29,9 @@ Transformer, greedy = mine("transformer/forward"), mine("transformer/greedy")
 EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 
 # %% tags=["hide-input"]
-pictures.questions()
+pictures.one_text(results.load("translation")["figures"]["duel"])
 
 # %% [markdown]
-# A translator's score depends on five choices. We vary four of them; the training was done once.
-#
 # ## Pairs that people wrote
 #
 # Home Assistant is a program that controls the devices of a home. Volunteers translate its texts one by one, into European Portuguese too. Many texts come again and again, such as *Device is already configured*. So `split` keeps each English text once. It holds out a pair only if neither side, in lower case and without punctuation, is in the training part.
@@ -52,7 +50,7 @@ for source, target in held_out[:3]:
 #
 # ## How it was trained
 #
-# You train nothing today: ours was trained once, from one seed, on the 20,767 pairs. It is your `Transformer`, with three encoder blocks and two decoder blocks, **teacher forcing** (lesson 08) and Muon (lesson 10's exploration). What each part of such a recipe buys is [an exploration](explorations/11_recipe.ipynb), which also has the batches. Its tokens are **byte pairs** (lesson 10) of both languages together.
+# You train nothing today: ours was trained once, from one seed, on the 20,767 pairs. It is your `Transformer`, with three encoder blocks and two decoder blocks, **teacher forcing** (lesson 08) and Muon (lesson 10's exploration). What each part of such a recipe buys is [an exploration](explorations/11_recipe.ipynb), which also has the batches. Its tokens are made by **byte pair encoding** (lesson 10), over both languages together.
 
 # %% [markdown]
 # Its weights are kept with the course, and load into *your* classes. Your greedy decoding writes the translations. You need no Portuguese: compare them with the references.
@@ -141,10 +139,10 @@ reveal(guess, bleu(short, references))
 #
 # ## The headline
 #
-# Both have translated the 500 held-out texts, and your function scores them. **Who wins, and by how much BLEU?**
+# Both have translated the 500 held-out texts, and your function scores them. **By how much BLEU is ours ahead?**
 
 # %%
-guess = None  # "ours" or "Firefox", and a number
+guess = None  # a difference in BLEU
 
 # %%
 duel = results.load("translation")["figures"]["duel"]  # what both wrote
@@ -166,7 +164,7 @@ reveal(guess, round(score(ours) - score(firefox), 1))
 #
 # ## One word away
 #
-# But look at what is in the training part. *Disable lock user* is held out, and *Enable lock user* is not. The two are **near-duplicates**.
+# But look at what is in the training part. *Disable lock user* is held out, and *Clear lock user* and *Enable lock user* are not. They are **near-duplicates**, and a test set with such neighbours in training is **contaminated**.
 
 # %% [markdown]
 # That suggests a third translator, which knows no Portuguese: find a training text that differs in one word at most, and copy *its* translation, wrong word and all. Programs for human translators have such a **translation memory**, and call what they find in it a **fuzzy match**.
@@ -210,7 +208,7 @@ reveal(guess, 1 + ranked.index("your copy"))
 print(", ".join(f"{who} {on_near[who]:.1f}" for who in ranked))
 
 # %% [markdown]
-# Six lines have beaten a translator of seventeen million parameters, by these references. They copy the neighbour's wording and its dialect, and the reference shares both. Which of the two matters is tested below. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
+# Six lines have beaten a translator of seventeen million parameters, by these references. They copy the neighbour's wording and its dialect, and the reference shares both. Now the other part, where there is nothing to copy. **How far ahead is ours on the texts without a neighbour?**
 
 # %%
 guess = None  # a difference in BLEU; negative if ours is behind
@@ -237,7 +235,7 @@ pictures.parts(split, "Ahead with a neighbour in training, behind without one")
 
 
 # %%
-def difference(some, others, part):
+def difference(some, others, part, references=references):
     """Return the interval of the difference of two translators on a part of the texts."""
     return interval(*([texts[i] for i in part] for texts in (some, others, references)))
 
@@ -253,16 +251,42 @@ differences = {
 pictures.intervals(differences, "The headline's interval contains 0, those of the parts do not")
 
 # %% [markdown]
-# The headline is uncertain: with other texts of this kind, Firefox's could be ahead. *Where* ours wins is clear. Not tested: the same training without the neighbours.
+# The headline is uncertain: with other texts of this kind, Firefox's could be ahead. *Where* ours wins is clear.
 #
 # <details><summary>How we know</summary>
 #
 # - Texts with a neighbour are shorter. But ours is ahead on them at each length. Without a neighbour, 145 texts have six words or fewer: ours 45.6, Firefox 40.7, and the interval of the difference contains 0. On the 130 longer ones it is 36.4 to 50.4.
 # - Which neighbour comes first matters little: in another order of the memory the copy has 50 to 52 BLEU.
-# - A beam for Firefox's changes neither part's order, and neither does another score, chrF, which counts n-grams of characters (Popović 2015).
+# - Neither part's order changes with another score, chrF, which counts n-grams of characters (Popović 2015), or where Firefox's searches for likelier sentences by a beam (see below).
 #
 # The course's tests repeat all three (`test_translation_experiment.py`).
 # </details>
+
+# %% [markdown]
+# ## Whose Portuguese?
+#
+# A reference is one person's choice. Ours are European Portuguese (*utilizador*), like our training texts, and Firefox's *usuário* is Brazilian. For 146 of the texts, Home Assistant has a Brazilian translation too, by a person. Score it by the European references, as if a program had written it. **What BLEU does a person get?**
+
+# %%
+guess = None  # a BLEU
+
+# %% tags=["nbval-check-output"]
+brazilian = {row[0]: row[1] for row in duel["corpora"]["held out, Brazilian references"]["shown"]}
+both = [i for i in everything if sources[i] in brazilian]
+person = [brazilian.get(source, "") for source in sources]
+reveal(guess, round(score(person, both), 1))
+print(f"{len(both)} texts, by references   European   Brazilian")
+for who, texts in {"ours": ours, "Firefox": firefox, "a Brazilian person": person}.items():
+    european, other = score(texts, both), score(texts, both, person)
+    print(f"{who:26}   {european:8.1f}   {other:9.1f}")
+
+# %% tags=["nbval-check-output"]
+for dialect, by in {"European": references, "Brazilian": person}.items():
+    low, high = difference(ours, firefox, both, by)
+    print(f"ours − Firefox, by {dialect} references: {low:+.0f} to {high:+.0f} BLEU")
+
+# %% [markdown]
+# A person who writes the other dialect gets hardly more than ours. By European references neither program is surely ahead; by Brazilian ones Firefox's is, by twenty. So a BLEU says how near a text is to one reference, not how good it is.
 
 # %%
 needs()
@@ -270,36 +294,36 @@ needs()
 # %% [markdown]
 # ## Why the likeliest next token is not enough
 #
-# Were both even decoded in the same way? Firefox's was written greedily, with the likeliest token at each step. Ours was not. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model of German; follow the numbers.
+# Were both even decoded in the same way? Firefox's was written greedily, with the likeliest token at each step. Ours was not. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model; follow the numbers.
 
 # %% tags=["hide-input"]
 pictures.beam()
 
 # %% [markdown]
-# Greedy takes *Haus* and stops: $0.5 \cdot 0.5 = 0.25$. The likeliest sentence is *ein Haus*, $0.4 \cdot 0.9 = 0.36$. **Beam search** keeps the best `width` prefixes alive instead of one. With width 2, *Haus* and *ein* survive the first step. In the second, *Haus* is finished, and *ein Haus* and *Haus am* are alive. What this beam drops is grey.
+# Greedy takes *house* and stops: $0.5 \cdot 0.5 = 0.25$. The likeliest sentence is *a house*, $0.4 \cdot 0.9 = 0.36$. **Beam search** keeps the best `width` prefixes alive instead of one. With width 2, *house* and *a* survive the first step. In the second, *house* is finished, and *a house* and *house by* are alive. What this beam drops is grey.
 
 # %% [markdown]
 # ## Find the bug: beam search
 #
 # A prefix is ranked by the sum of its tokens' log-probabilities. Every further token makes the sum smaller, so finished translations are compared after division by a **length penalty** (Wu et al. 2016, eq. 14), where $|y|$ counts the tokens written, stop included:
 #
-# $$score(y) = \frac{\sum_i \log p(y_i \mid y_{<i}, x)}{\big((5 + |y|)/6\big)^{\alpha}}$$
+# $$\mathrm{score}(y) = \frac{\sum_i \log p(y_i \mid y_{<i}, x)}{\big((5 + |y|)/6\big)^{\alpha}}$$
 #
-# Each round has $b \le width$ live prefixes:
+# Each round has $b \le \mathrm{width}$ live prefixes:
 #
-# $$\underset{b \times n}{\text{prefixes}} \;\xrightarrow{\;step\;}\; \underset{b \times V}{\log p} \;\xrightarrow{\;+\,\text{sums}\;}\; \underset{b \times V}{\text{sums of all continuations}} \;\to\; \text{rank all } b \cdot V$$
+# $$\underset{b \times n}{\text{prefixes}} \;\xrightarrow{\;\mathrm{step}\;}\; \underset{b \times V}{\log p} \;\xrightarrow{\;+\,\text{sums}\;}\; \underset{b \times V}{\text{sums of all continuations}} \;\to\; \text{rank all } b \cdot V$$
 
 # %% [markdown]
-# Those of the best `width` that end in `stop` are **finished**, and the best `width` of the others live on. The function below has one wrong line. On the tree above it shows: here is the model as a table. What is alive is printed at the beginning of each round.
+# Those of the best `width` that end in `stop` are **finished**, and the best `width` of the others live on. The function below has one wrong line, among the last ten of its loop. On the tree above it shows: here is the model as a table. What is alive is printed at the beginning of each round.
 
 # %%
-vocabulary = ["start", "stop", "Haus", "ein", "das", "am", "im", "Heim", "See"]
+vocabulary = ["start", "stop", "house", "a", "the", "by", "in", "home", "sea"]
 likely = {
-    "start": {"Haus": 0.5, "ein": 0.4, "das": 0.1},
-    "start Haus": {"stop": 0.5, "am": 0.3, "im": 0.2},
-    "start ein": {"Haus": 0.9, "Heim": 0.1},
-    "start das": {"Haus": 1.0},
-    "start Haus am": {"See": 1.0},
+    "start": {"house": 0.5, "a": 0.4, "the": 0.1},
+    "start house": {"stop": 0.5, "by": 0.3, "in": 0.2},
+    "start a": {"house": 0.9, "home": 0.1},
+    "start the": {"house": 1.0},
+    "start house by": {"sea": 1.0},
 }
 
 
@@ -328,9 +352,12 @@ for width in (1, 2):
     print(f"width {width}:", " ".join(vocabulary[token] for token in tokens), f"(score {best:.2f})")
 
 # %% [markdown]
+# The answer is the same, with the wrong line and without it. What the line drops, *house by*, has a product of 0.15, and the finished sentence that took its place, *house*, one of 0.25. Going on never makes a product larger, so what is dropped in this way is never likelier than that sentence. But it is longer, and the length penalty may put it first.
+
+# %% [markdown]
 # ## The same decoding for both
 #
-# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. $\alpha$ was chosen on the tuning texts. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
+# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. $\alpha$ was chosen on the tuning texts, out of 0.6, 1 and 1.5. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
 
 # %%
 needs("homeassistant", "marian")
@@ -338,6 +365,7 @@ needs("homeassistant", "marian")
 # %%
 by_greedy = translating.translate(home, pieces, sources, greedy=greedy)
 search = partial(beam_search, alpha=duel["alpha"])
+print("alpha:", duel["alpha"])
 by_beam = translating.translate_by_beam(home, pieces, sources[:24], 4, beam_search=search)
 for text, one, four, reference in zip(sources, by_greedy, by_beam, references):
     if one != four:
@@ -348,60 +376,28 @@ for text, one, four, reference in zip(sources, by_greedy, by_beam, references):
 
 # %% tags=["hide-input"]
 beamed = duel["theirs_by_beam"]["written"]
-parts = {"all": everything, "with a neighbour": near, "without": far}
-worth = {f"ours: beam − greedy, {x}": difference(ours, by_greedy, parts[x]) for x in parts}
-assert all(low > 0 for low, _ in worth.values())
-worth["Firefox: beam − greedy, all"] = difference(beamed, firefox, everything)
-equally = {
+pairs = {
+    "ours: beam − greedy": (ours, by_greedy),
+    "Firefox: beam − greedy": (beamed, firefox),
     "ours − Firefox, both greedy": (by_greedy, firefox),
-    "ours − Firefox, as in the headline": (ours, firefox),
     "ours − Firefox, both by beam": (ours, beamed),
 }
 pictures.intervals(
-    worth | {name: difference(*pair, everything) for name, pair in equally.items()},
-    "A beam helps ours alone; who is ahead stays open",
+    {name: difference(*pair, everything) for name, pair in pairs.items()},
+    "A beam helps ours; who is ahead stays open",
 )
 print({who: round(score(x), 1) for who, x in {"greedy": by_greedy, "by beam": ours}.items()})
 
 # %% [markdown]
-# A beam is worth three BLEU to ours, and it helps on both parts. To Firefox's it is worth nothing, with $\alpha = 1$: less than one BLEU either way. However both are decoded, the interval of their difference contains 0.
-
-# %% [markdown]
-# ## Whose Portuguese?
-#
-# A neighbour brings its words and its dialect. Our training texts and the references are European Portuguese (*utilizador*), and Firefox's *usuário* is Brazilian. For 146 of the texts, Home Assistant has a Brazilian translation too. Score the same translations against both, with a neighbour and without. Texts with a neighbour are shorter, so take only those of up to six words.
-
-# %%
-needs()
-
-# %% tags=["nbval-check-output"]
-brazilian = {row[0]: row[1] for row in duel["corpora"]["held out, Brazilian references"]["shown"]}
-dialects = {"European": references, "Brazilian": [brazilian.get(x, "") for x in sources]}
-for name, part in {"with a neighbour": near, "without": far}.items():
-    both = [i for i in part if sources[i] in brazilian and len(words(sources[i])) <= 6]
-    print(f"{name}, {len(both)} texts")
-    for dialect, by in dialects.items():
-        some = {who: texts for who, texts in translators.items() if any(texts[i] for i in both)}
-        row = [f"{who} {score(texts, both, by):4.1f}" for who, texts in some.items()]
-        print(f"    {dialect}:  {'  '.join(row)}")
-
-# %% [markdown]
-# With a neighbour, ours is far ahead by European references, and by Brazilian ones that lead is gone. Without one, neither is surely ahead. So a neighbour helps where the reference shares its dialect.
-#
-# <details><summary>How we know</summary>
-#
-# The bootstrap interval of *ours − Firefox* is 17 to 43 BLEU with a neighbour by European references. In the other three rows it contains 0. That of *your copy − Firefox* is −14 to 14 by European references, and −36 to −10 by Brazilian ones (`test_translation_experiment.py`). On longer texts without a neighbour, ours is behind by either dialect.
-# </details>
+# A beam is worth three BLEU to ours. To Firefox's it is worth at most one either way, with $\alpha = 1$: that one was not chosen on the tuning texts. With greedy decoding for both, and with a beam for both, the interval of their difference contains 0.
 
 # %% [markdown]
 # ## Another judge?
 #
-# BLEU counts equal words and knows no synonym. In 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In the large comparison of 2025, such judges were best for whole systems, and trained metrics for single texts (Lavie et al. 2025). We have run neither.
-#
-# Neither sees what is in the training part: a judge scores the texts that you give it. Choosing them is up to you.
+# BLEU knows no synonym, and in 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In WMT's comparison of 2025, such judges were strong on whole systems, and metrics with a reference were better for single texts (Lavie et al. 2025).
 
-# %%
-needs("homeassistant", "marian")
+# %% [markdown]
+# Neither sees what is in the training part. Benchmarks of large language models are in the same danger: many of their questions are on the web, like the training texts. **Contamination** is the first thing to ask of any leaderboard.
 
 # %% [markdown]
 # ## Away from home
@@ -415,7 +411,7 @@ learned = Counter(word for source, _ in learning for word in words(source))
 print({word: learned[word] for word in ("she", "sister", "chair", "light")}, "in training")
 
 # %% [markdown]
-# Ours fails here: its training texts never say *she*, *sister* or *chair*. A held-out score says how good a model is on *texts like those*: **in-distribution**. Now you. Type a text of a home, then one about anything else:
+# Ours fails here: its training texts never say *she*, *sister* or *chair*. A held-out score says how good a model is on *texts like those*: **in-distribution**. The ten sentences are **out of distribution**. Now you. Type a text of a home, then one about anything else:
 
 # %%
 TEXT = "The door is locked"  # yours
@@ -428,7 +424,7 @@ print("your copy:", fuzzy_match(words(TEXT), memory) or "(nothing to copy)")
 needs()
 
 # %% [markdown]
-# Of a locked door your copy says that it is open. If the reference is Firefox's *trancada*, BLEU gives 0 to both: no 4-gram is right. *aberta* and *bloqueada*, the opposite and a synonym, are one wrong word each.
+# For the door above: your copy says that it is open. If the reference is Firefox's *trancada*, BLEU gives 0 to both: no 4-gram is right. *aberta* and *bloqueada*, the opposite and a synonym, are one wrong word each.
 
 # %% [markdown]
 # ## Break it
@@ -439,7 +435,7 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# A small model had a higher score than a real one on 500 texts. All of it was on texts that are one word away from a training text, and there six lines that copy beat the real one as well, by references in their own dialect. Where it had no such text and had to translate more than six words, it was far behind. A score is a statement about the texts, the split, the decoding and the reference, and about the model last.
+# A small model had a higher score than a real one on 500 texts. All of it was on texts that are one word away from a training text, and there six lines that copy beat the real one as well, by references in their own dialect. Where it had no such text, it was behind. A score is a statement about the texts, the split, the decoding and the reference, and about the model last.
 #
 # | | |
 # |:-|:-|

@@ -5,7 +5,7 @@
 #
 # You have a fixed amount of computing, and a text. A small model can read a lot of the text with it, a large model only a little. **Which size wins, and which size should a larger budget buy?**
 #
-# You let five models race, and choose a size for a larger budget. At the end you can write the whole bill of a language model: training, memory, and each token that it writes.
+# You let five models race, and choose a size for a larger budget. Then comes the rest of the bill. **What does each written token cost, and what must fit into memory?** At the end you can write it whole.
 
 # %%
 import torch
@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# At one budget the losses form a valley, an **IsoFLOP curve** (Hoffmann et al. 2022), which nobody could see in the texts. The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which, beats it.
+# At one budget the losses form a valley, an **IsoFLOP curve** (Hoffmann et al. 2022). The texts above do not show it. The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which, beats it.
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -113,7 +113,7 @@ check("scaling/parameters", estimate_parameters)
 estimate_parameters = mine("scaling/parameters")
 
 # %% [markdown]
-# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". But twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3:
+# > **Where the lectures slip (D05 in docs/TOPICS.md).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". But twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3:
 
 # %% tags=["nbval-check-output"]
 d = 12_288
@@ -155,7 +155,7 @@ for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
-# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. The race was fair without the hidden half. Counted with it, 12 and 16 win as well (research/results/executed_race.json).
+# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. By our formula, which leaves the hidden half out, all five cost the same. Counted with it, 12 and 16 win as well (research/results/executed_race.json).
 
 # %%
 needs("shakespeare")
@@ -195,7 +195,11 @@ check("scaling/fit_power_law", fit_power_law)
 fit_power_law = mine("scaling/fit_power_law")
 
 # %% [markdown]
-# You have runs at small budgets, and one shot at a large one. Which size?
+# You have runs at small budgets, and one shot at a large one. Which size? With $u = \log N$, fit a parabola to the losses of each budget. Where it is lowest is the best size:
+#
+# $$L = a\,u^2 + b\,u + c \qquad u^* = -\frac{b}{2a} \qquad N^* = e^{u^*}$$
+#
+# Then fit a power law to the pairs $(C, N^*)$. The best size grows with the budget, so the $\alpha$ of this law is negative.
 
 # %%
 # exercise: scaling/choose_size
@@ -248,7 +252,7 @@ pictures.waste(kept["rows"], 4.8e11, shares)
 # %% [markdown]
 # Less than half. Four times too small is about as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 #
-# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. The baselines need one best size, at a budget 4, 16 or 64 times smaller, and a fixed exponent: 0.5 doubles the size from budget to budget.
+# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. Four rules need no fit: the best size of one earlier budget grows by a fixed exponent, where 0.5 doubles it from budget to budget. Read the first column, which goes on from the third budget.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
@@ -278,7 +282,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well, and doubling would have been as good. The runs rule out two rules: keeping the size wastes a third, growth in proportion a fifth. From your row alone, 64 times ahead, neither paper's exponent is safe.
+# You chose well. Keeping the size wastes a third of the budget, and growth in proportion, to four times the size, a fifth. Between your line and the exponents of the two papers the table does not decide: they differ by a few percent, and another seed changes more, as the three dots at one size show in the next figure.
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -300,16 +304,17 @@ training.expect("a floor removes half of the line's error", holds, came, *models
 pictures.scored(least, fourth, chosen)
 
 # %% [markdown]
-# A line has no floor. Models as small as ours have one: some of a text they cannot predict, however long they train. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys predict the fourth:
-#
-# $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
-#
-# Most of the line's error is gone. `next_loss(trained(48, 1.92e12, 600), unseen)` trains the size nearest to your choice, in four minutes: where does its point fall?
-#
 # <details><summary>How we know</summary>
 #
 # The size nearest to the choice has three seeds and the best of three learning rates. The three others have one seed, and half of the rate that was best at the budget before; the largest has the better of two. A line through one seed a budget wastes up to 6 %, the most if it goes through a run that failed at the smallest budget (`test_scaling_experiment.py`).
 # </details>
+
+# %% [markdown]
+# A line falls to zero. A loss cannot: some of any text nobody can predict, however large the model. Call that floor $E$. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys predict the fourth:
+#
+# $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
+#
+# Most of the line's error is gone.
 
 # %% [markdown]
 # In 2021 a laboratory spent its budget on **Gopher**, its largest model. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022). The rule that people took from it, *20 tokens for each parameter*, holds for their text and [their exponents](explorations/12_chinchilla.ipynb).
@@ -320,7 +325,14 @@ pictures.scored(least, fourth, chosen)
 # %% [markdown]
 # ## The bill of every token
 #
-# To write one token, a model makes one forward pass for it: about $2N$ operations. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. **After how many written tokens has the small one earned back its dearer training?**
+# To write one token, a model makes one forward pass for it: about $2N$ operations. Take a model that is too small for the third budget. One of the best size reaches the same loss with less training, but pays more for each token. The small one has paid back its longer training after $t$ tokens:
+#
+# $$2\,(N_{best} - N_{small})\; t = C_{small} - C_{best}$$
+#
+# **How many tokens is that: fewer than the small model has read, about as many, or more?**
+
+# %%
+guess = None  # "fewer", "about as many" or "more"
 
 # %% tags=["training"]
 small = 15_840
@@ -331,14 +343,18 @@ print(f"{small:,} instead of {n:,.0f} parameters: {1 - small / n:.0%} cheaper to
 print(f"paid back after {(4.8e11 - spent) / (2 * (n - small)) / 1e6:.0f} million tokens")
 print(f"it has read {read / 1e6:.0f} million")
 
+# %% tags=["training", "hide-input"]
+paid_back = (4.8e11 - spent) / (2 * (n - small))
+reveal(guess, f"{paid_back / read:.1f} times as many as it has read")
+
 # %% [markdown]
-# About as many as it has read. The more a model will be used, the smaller it should be, and the longer trained.
+# About as many. The more a model will be used, the smaller it should be, and the longer trained.
 
 # %%
 needs()
 
 # %% [markdown]
-# ## What must be kept, and what must be read
+# ## Serving: memory and bandwidth
 #
 # Operations are one part of that bill, memory is the other. While it writes, a model keeps keys and values of all tokens before (lesson 09's **cache**). In 16 bits a token adds
 #
@@ -373,17 +389,16 @@ reveal(guess, ("reading", round(reading / computing)))
 pictures.serving(8.2e9, 147e3, (1_000, 8_000, 32_000), flops=989e12, bandwidth=3.35e12)
 
 # %% [markdown]
-# The processor waits for memory nearly all the time. So providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve (computed, not measured) ends where memory is full. That is why fewer key-value heads, latents and short windows are worth so much.
+# Each parameter is two bytes, and takes part in two operations: one operation for each byte. This is the **arithmetic intensity**. The processor could do 295, so writing for one user is **memory-bound**. Providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve is computed, and ends where memory is full. That is why fewer key-value heads, latents and short windows are worth so much.
 
 # %% [markdown]
-# ## How much memory does training take?
+# ## The last line: memory for training
 #
-# Training in 32 bits keeps four numbers for a parameter: itself, its gradient, and **Adam**'s two averages (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need. For each token, a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head two rows of the context's length: our softmax's exponentials and weights. The model also keeps two rows of logits:
+# In 32 bits a parameter takes 16 bytes: itself, its gradient, and **Adam**'s two averages. On top come the **activations**, all that the backward pass needs. For each token a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head the softmax's two rows of the context's length. The model keeps two rows of logits:
 #
 # $$\text{bytes} = 4\,\big(4N + \text{tokens} \cdot (n_{layer}\,(14\, d_{model} + 2\, heads \cdot n_{ctx}) + 2\, vocab)\big)$$
-
-# %% [markdown]
-# A colleague has written this bill, but for GPT-2 it comes to little more than half. Find the line.
+#
+# A colleague's function comes to about half for GPT-2. Find the line.
 
 # %%
 # exercise: scaling/mend_memory
@@ -394,21 +409,18 @@ check("scaling/mend_memory", training_memory)
 # %%
 training_memory = mine("scaling/mend_memory")
 
-# %% [markdown]
-# PyTorch calls a hook for each tensor that it keeps for the backward pass.
-
 # %% tags=["nbval-check-output"]
+# PyTorch calls a hook for each tensor that it keeps for the backward pass
 model, tokens = LanguageModel(77, 2, 96, 4, 384, max_length=64), torch.randint(77, (16, 64))
 weights = [*model.parameters()]
 activations = measuring.saved_bytes(lambda: cross_entropy(model(tokens), tokens), weights)
 billed = training_memory(0, 16, 64, layers=2, d_model=96, heads=4, vocab=77)
+last_norm = 4 * tokens.numel() * 3 * 96  # three vectors that the formula leaves out
 print(f"activations, measured / formula: {activations / billed:.3f}")
+print(f"without the last norm: {(activations - last_norm) / billed:.3f}")
 
 # %% [markdown]
-# (The last norm is left out.) Now GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, 50,257 tokens), on 12 texts of 1,024 tokens. **What takes the most memory: parameters with gradients and Adam, vectors, attention weights, or logits?**
-
-# %%
-guess = None  # one of the four
+# The bill is right. Here it is for GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, 50,257 tokens), on 12 texts of 1,024 tokens:
 
 # %%
 n = estimate_parameters(12, 768, 768, 4 * 768) + 50_257 * 768
@@ -419,16 +431,17 @@ bill = {
     "attention weights": 4 * read * 12 * 2 * 12 * 1024,
     "logits": 4 * read * 2 * 50_257,
 }
-reveal(guess, max(bill, key=bill.get))
+total = training_memory(n, 12, 1024, layers=12, d_model=768, heads=12, vocab=50_257)
+print(f"{total / 1e9:.1f} GB in all, for {4 * n / 1e9:.1f} GB of parameters")
 pictures.memory(bill)
 
 # %% [markdown]
-# PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. Training code of 2026 keeps neither: a **fused kernel** computes them again in the backward pass (lesson 13 builds it). Then the vectors take the most. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
+# PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. A **fused kernel** keeps neither, and computes them again in the backward pass: lesson 13 builds it. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 
 # %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes near its loss. A model that is used much is made smaller and trained longer than the valley says.
+# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes near its loss. A model that is used much is made smaller and trained longer than the valley says. The rest of its bill is operations and bandwidth for each token, and memory.
 #
 # | | |
 # |:-|:-|

@@ -20,8 +20,8 @@ from course_lib.exercises import check, hint, mine, reveal, solution
 import time
 from functools import partial
 from torch.nn.attention.flex_attention import create_block_mask
-from course_lib.efficient.bigbird import PARTS, attend_back, bigbird_mask, neighbours
-from course_lib.instruments import measuring, results
+from course_lib.efficient.bigbird import attend_back, bigbird_mask, neighbours
+from course_lib.instruments import measuring
 from course_lib.instruments.measuring import largest_difference, random_vectors, saved_bytes
 from course_lib.instruments.pictures import tiles as pictures
 
@@ -45,7 +45,7 @@ print(f"the tokens themselves: {n * d * 2 / 2**30:.2f} GiB")
 reveal(guess, f"{heads * n**2 * 2 / 2**30:.1f} GiB")
 
 # %% [markdown]
-# That fills a large GPU, for one layer. The computing is bearable: an H100 took 0.09 seconds, forward and backward. So memory gives out first, and we attack it first.
+# That fills a large GPU, for one layer. The computing is bearable: an H100 took 86 milliseconds, forward and backward. So memory gives out first, and we attack it first.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -139,7 +139,7 @@ check("efficient/backward", tiled_gradients)
 tiled_gradients = mine("efficient/backward")
 
 # %% [markdown]
-# Your two functions are the two passes of **FlashAttention**. Its forward pass also returns $L$. Yours does not, so here each tile is scored once more.
+# Your two functions are the two passes of **FlashAttention**. Its forward pass also returns $L$. Yours does not, so here each tile is scored once more. A `torch.autograd.Function` says itself what it keeps, in `ctx`, and what its backward pass returns: one gradient for each argument, and `None` for `block`.
 
 
 # %%
@@ -203,31 +203,32 @@ pictures.memories()
 # The kernel computes more, and is 14 times as fast as our formulas, which move the square at each step of the softmax, forward and backward ([more](explorations/13_on_a_gpu.ipynb)). It is `F.scaled_dot_product_attention`. Its mathematics is yours.
 
 # %% [markdown]
-# ## Count the multiply-adds
-#
-# Your loop has solved memory. It still computes all $n^2$ pairs. Is that more computing than a recurrent layer? Attention has four matrices, scores $n^2$ pairs, and averages $n$ values a token. An RNN has two matrices, a GRU six, an LSTM eight:
-#
-# $$\text{attention: } \underbrace{4\,n d^2}_{W_Q,\,W_K,\,W_V,\,W_O} + \underbrace{n^2 d}_{Q K^T} + \underbrace{n^2 d}_{\text{weights} \cdot V} \qquad \text{RNN: } 2\,n d^2 \qquad \text{GRU: } 6\,n d^2 \qquad \text{LSTM: } 8\,n d^2$$
-
-# %% tags=["nbval-check-output"]
-for n in (30, 2000, 50_000):
-    attention = 4 * n * 1000**2 + 2 * n**2 * 1000
-    times = (attention / (2 * gates * n * 1000**2) for gates in (1, 3, 4))
-    print("{:6} tokens: {:5.2f} RNNs, {:5.2f} GRUs, {:5.2f} LSTMs".format(n, *times))
-
-# %% [markdown]
-# With $d = 1{,}000$, as L1 and L3 suggest, attention is cheaper than an LSTM up to $n = 2d$. It never has fewer multiply-adds than a plain RNN. Vaswani et al. 2017 (section 4) call it "faster" for $n < d$: they compare $O(n^2 d)$ with $O(n d^2)$, without the four matrices. For a book the square is most of the work.
-
-# %% [markdown]
 # ## Leave tiles out
 #
-# To save time, your loop must skip tiles. A list says which ones are visited: for each block of queries, the blocks of keys that it sees, and $-1$ for none.
+# Your loop has solved memory. It still computes all $n^2$ pairs. To save time it must skip tiles. Here are all tiles of 32 blocks of 64 tokens, and three ways to leave some out:
 
-# %% tags=["nbval-check-output"]
-print(neighbours(6, 3, 1, 1, seed=0))
+# %%
+i, j = torch.arange(32).unsqueeze(-1), torch.arange(32)
+patterns = {
+    "exact": torch.ones(32, 32).bool(),
+    "causal": j <= i,
+    "window": (i - j).abs() <= 1,
+    "BigBird": bigbird_mask(neighbours(32, 3, 1, 2, seed=0), 1),
+}
+
+# %% tags=["hide-input"]
+pictures.plans("All tiles, and three ways to leave some out", patterns)
 
 # %% [markdown]
-# The field calls such a list a **block mask**. This one is **BigBird**'s: a window of three blocks, one **global** block, which sees all and is seen by all, and for each block one **random** other. The loop only attends to what the list says:
+# *Causal* gives nothing up. A window gives up what is far. **BigBird** (Zaheer et al. 2020) has a window of three blocks, one **global** block, which sees all and is seen by all, and for each block two **random** others.
+#
+# For your loop, a pattern is a list: for each block of queries, the blocks of keys that it sees, and $-1$ for none. Here are rows 8 to 10 of the fourth picture:
+
+# %% tags=["nbval-check-output"]
+print(neighbours(32, 3, 1, 2, seed=0)[8:11, :8])
+
+# %% [markdown]
+# The field calls such a list a **block mask**. The loop takes one block of queries after the other, and attends densely to the keys that its row lists:
 
 # %%
 # exercise: efficient/bigbird
@@ -239,7 +240,7 @@ check("efficient/bigbird", bigbird_attention)
 bigbird_attention = mine("efficient/bigbird")
 
 # %% [markdown]
-# One loop, and every pattern is a list for it. Here are four, on 32 blocks of 64 tokens:
+# One loop, and every pattern is a list for it. For a causal one, the tiles on the diagonal still need a mask inside. The library's `attend_back` is your loop with that mask:
 
 
 # %%
@@ -248,25 +249,15 @@ def as_list(mask):
     return torch.where(mask, torch.arange(len(mask)), -1)
 
 
-i, j = torch.arange(32).unsqueeze(-1), torch.arange(32)
-patterns = {
-    "exact": torch.ones(32, 32).bool(),
-    "causal": j <= i,
-    "window": (i - j).abs() <= 1,
-    "BigBird": bigbird_mask(neighbours(32, 3, 1, 2, seed=0), 1),
-}
-
-# %% tags=["hide-input"]
-pictures.plans("Four lists for the same loop: the tiles that are visited", patterns)
-
-# %% [markdown]
-# *Causal* gives nothing up: only the tiles on the diagonal still need a mask inside. The library's `attend_back` is your loop with that mask. Does time follow the list?
-
-# %%
 qkv = [random_vectors(4, 2048, 64, seed=i) for i in range(3)]
 skipped = attend_back(*qkv, as_list(patterns["causal"]), 64)
 masked = F.scaled_dot_product_attention(*qkv, is_causal=True)
 print(f"half of the tiles, and a difference of {(skipped - masked).abs().max():.0e}")
+
+# %% [markdown]
+# Does time follow the list? We time your loop, forward and backward, and PyTorch's compiled kernel on all tiles:
+
+# %%
 timed = {
     name: measuring.seconds(partial(bigbird_attention, *qkv, as_list(mask), 64))
     for name, mask in patterns.items()
@@ -283,7 +274,10 @@ holds = shares[0] < 1 / 3 and shares[1] < 1 / 2 and compiled["exact"] < timed["e
 measuring.expect(f"{claim}; compiled is faster", holds, [round(x, 2) for x in shares])
 
 # %% [markdown]
-# Fewer tiles take less time in the same loop. It has a fixed cost for each row of blocks, so the points are above the line. PyTorch's compiled kernel (orange) visits *all* tiles in less time than your loop. So compile the list, too: `flex_attention` takes a function of two positions, and makes the block mask and the loop. On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with a window of 257, and 86 with all pairs. The block mask is your list:
+# Fewer tiles take less time in the same loop. PyTorch's compiled kernel (orange) visits *all* tiles in less time than your loop.
+
+# %% [markdown]
+# So compile the list, too: `flex_attention` takes a function of two positions, and makes the block mask and the loop. The block mask is your list:
 
 
 # %%
@@ -319,7 +313,7 @@ window_attention = mine("efficient/window")
 
 # %% tags=["once"]
 start = time.process_time()
-near = window_attention(*book, 256)
+near = window_attention(*book, 257)
 window_pairs = time.process_time() - start
 differences = []
 for i in range(0, 50_000, 5000):
@@ -330,6 +324,8 @@ print(f"largest difference in ten tokens: {max(differences):.0e}")
 print(f"the window takes {window_pairs / all_pairs:.1%} of the time of all pairs")
 
 # %% [markdown]
+# On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with a window of 257, and 86 with all pairs.
+#
 # ## How far does it reach?
 #
 # In a window, two tokens further apart than $r$ never meet in one layer. But layers stack, as in lesson 01: the **receptive field** is $1 + L \cdot 2r$ tokens after $L$ layers. Twelve layers with a window of 257 tokens reach 3,073, a sixteenth of our book. Can a few more pairs shorten the way?
@@ -345,57 +341,12 @@ heard_by = {
 pictures.layers_until(heard_by)
 
 # %% [markdown]
-# Random links make short paths, because random graphs are **expanders** (the BigBird paper's reason). One global block takes two layers: in, then out. In a causal model it cannot: the first block sees only itself, and collects nothing.
+# Random links make short paths, because random graphs are **expanders** (the BigBird paper's reason). One global block takes two layers: in, then out. In a causal model it cannot: the first block sees only itself, and collects nothing. A path is not enough, either: training must find it ([an exploration](explorations/13_bigbird.ipynb) hides a needle).
 
 # %% [markdown]
-# ## A needle
+# ## Which pairs does a real model need?
 #
-# These are paths. Does training find them? Take 128 letters of Shakespeare. One of them is replaced by one of ten **needles**, and the last by a question: which needle was it? The model is an encoder of two layers. A block is four letters; the parts are a window of three blocks, one global block, two random blocks.
-
-# %% tags=["hide-input"]
-pictures.needle()
-
-# %% [markdown]
-# Let $A_{ij} = 1$ if token $i$ sees token $j$. After layer 1, token $j$ knows itself and what it sees: row $j$ of $A + I$. In layer 2 the question reads its row of $A$. So its output can depend on each token whose entry is positive in
-#
-# $$\text{paths in two layers: } \underset{n \times n}{A\,(A + I)}, \quad \text{in the row of the question}$$
-
-# %%
-needle = results.load("needle")["figures"]
-
-
-# %%
-def can_find(part):
-    """Tell for each distance whether a path of two layers leads to the needle."""
-    sees = bigbird_mask(neighbours(32, *PARTS[part], seed=0), 4).float()
-    paths = sees @ (sees + torch.eye(128)) > 0
-    return paths[-1, [127 - distance for distance in needle["distances"]]]
-
-
-# %% [markdown]
-# We trained the three parts, their combinations and full attention ("dense"), with three seeds each. A cross marks a distance without a path:
-
-# %% tags=["hide-input"]
-shares = {
-    name: torch.tensor([run["found"] for run in needle["one"][name]]).mean(0)
-    for name in ("dense", *PARTS)
-}
-paths = {name: can_find(name) for name in PARTS}
-paths["dense"] = torch.ones(len(needle["distances"])).bool()
-pictures.found(shares, paths, needle["distances"])
-
-# %% [markdown]
-# Without a path the model can only guess one of ten, however long we train. And training must find the path: random links alone miss half of the needles that have one. The global block alone finds most needles, and with a window or random links beside it, all.
-#
-# <details><summary>How we know</summary>
-#
-# 1,200 steps of eight texts, $d_{model} = 32$, learning rate 0.005 (research/results/needle.json). Near needles help: trained on far ones alone, window and global lose most of them (needle_controls.json, with other rates).
-# </details>
-
-# %% [markdown]
-# ## What came of it
-#
-# BigBird is from 2020. Which pairs does a newer model need? Let SmolLM2, trained with full attention, tell a story, and then read it again with fewer pairs.
+# So far we have drawn the lists. Let SmolLM2, trained with full attention, tell a story, and then read it again with fewer pairs.
 
 # %%
 needs("smollm2")
@@ -406,12 +357,12 @@ from course_lib.pretrained import smollm2
 # %% tags=["once"]
 model, opening = smollm2.load(), "Once upon a time, in a small village by the sea,"
 story = opening + "".join(model.write(opening, 160))
-tokens = torch.tensor([0, *model.tokenizer.encode(story).ids])  # 0 begins a text
-tokens = tokens[: len(tokens) // 8 * 8]
+tokens = torch.tensor([[0, *model.tokenizer.encode(story).ids]])  # 0 begins a text
+tokens = tokens[:, : tokens.shape[1] // 8 * 8]
 print(story[:300], "...")
 
 # %% [markdown]
-# Each of its 30 layers gets a list of blocks, here of eight tokens. By `attend_back` no token sees a later one.
+# `model.rules` has the attention of each of its 30 layers. We replace it by the loop, with a list of blocks of eight tokens. By `attend_back` no token sees a later one.
 
 
 # %%
@@ -420,12 +371,13 @@ def by_list(q, k, v, mask=None, *, listed):
     return attend_back(q, k, v, listed, 8)
 
 
-def loss_by_token(lists):
-    """Return the loss of each token; `lists` has a list of blocks for each layer."""
-    for turned, listed in zip(model.rules, lists, strict=True):
-        turned.rule = partial(by_list, listed=listed)
+def loss_by_token(tokens, lists):
+    """Return the loss of each token, a mean over texts; `lists` has a list for each layer."""
+    for layer, listed in zip(model.rules, lists, strict=True):
+        layer.rule = partial(by_list, listed=listed)
     with torch.no_grad():
-        return F.cross_entropy(model(tokens)[:-1], tokens[1:], reduction="none")
+        logits = model(tokens)[:, :-1]
+    return F.cross_entropy(logits.mT, tokens[:, 1:], reduction="none").mean(0)
 
 
 # %% [markdown]
@@ -434,10 +386,18 @@ def loss_by_token(lists):
 # %%
 guess = None  # in nats
 
+
+# %%
+def local(blocks, window, first=True):
+    """List the `window` last blocks of each block, its own among them, and the first block."""
+    i, j = torch.arange(blocks).unsqueeze(-1), torch.arange(blocks)
+    return as_list((j <= i) & ((i - j < window) | (first & (j == 0))))
+
+
 # %% tags=["once"]
-i, j = torch.arange(len(tokens) // 8).unsqueeze(-1), torch.arange(len(tokens) // 8)
-full, window = as_list(j <= i), as_list((j <= i) & (i - j < 4))
-losses = {name: loss_by_token(30 * [x]) for name, x in (("full", full), ("window", window))}
+blocks = tokens.shape[1] // 8
+lists = {"full": local(blocks, blocks), "window": local(blocks, 4, first=False)}
+losses = {name: loss_by_token(tokens, 30 * [listed]) for name, listed in lists.items()}
 reveal(guess, round(losses["window"][32:].mean().item(), 1))
 
 # %% [markdown]
@@ -446,25 +406,43 @@ reveal(guess, round(losses["window"][32:].mean().item(), 1))
 # So give the list one column more, the first block:
 
 # %% tags=["once"]
-with_sink = as_list((j <= i) & ((i - j < 4) | (j == 0)))
-losses["window and first block"] = loss_by_token(30 * [with_sink])
+losses["window and first block"] = loss_by_token(tokens, 30 * [local(blocks, 4)])
 pictures.losses("A window breaks the model; with the first block it reads on", losses, 32)
 
 # %% [markdown]
-# The model is back, but for what the story said earlier. So let every third layer see everything:
+# The model reads on. The rest of the gap is due to the tokens that neither the first block nor the window holds.
 #
 # <details><summary>How we know that it is the first token</summary>
 #
 # Put random words into the first block, behind the first token, and the model still reads on. Put the second block there, and the loss is twice as high or more (two stories).
 # </details>
 
+# %% [markdown]
+# ## A few layers see all
+#
+# How does a model get at what is far away, without all pairs in all layers? Ask for something that needs it: 63 random tokens, and the same 63 again. To continue the second copy, a token must look 62 tokens back. Let every third layer see everything, and the others the first block and a window of four. The rival costs as much: in *each* layer the first block and a window of six. We take four such lists.
+
 # %% tags=["once"]
-losses["every third layer full"] = loss_by_token(10 * [with_sink, with_sink, full])
-for name, loss in losses.items():
-    print(f"{name:24}{loss[32:].mean():6.2f} nats")
+copy = torch.randint(1000, 10_000, (4, 63), generator=torch.Generator().manual_seed(0))
+twice = torch.cat([torch.zeros(4, 1).long(), copy, copy, copy[:, :1]], dim=1)
+full, four, six = (local(16, window) for window in (16, 4, 6))
+designs = {
+    "all layers full": 30 * [full],
+    "windows of four": 30 * [four],
+    "windows of six": 30 * [six],
+    "3, 6, ..., 30 full": 10 * [four, four, full],
+    "2, 5, ..., 29 full": 10 * [four, full, four],
+}
+for name, lists in designs.items():
+    tiles = sum((listed >= 0).sum().item() for listed in lists) / 30
+    loss = loss_by_token(twice, lists)[64:].mean()
+    print(f"{name:20}{tiles:4.0f} tiles a layer {loss:6.1f} nats")
 
 # %% [markdown]
-# More than half of the gap is closed. Open models of 2025 and 2026 are built, and trained, this way:
+# No window continues the list: a guess among all 49,152 tokens would cost 10.8 nats. With layers 3, 6, ..., 30 full, about half of the way is won back, and with layers 2, 5, ..., 29 nothing. Lesson 06 found the heads that continue such lists, in layers 18 and 19. The first design leaves layer 18 full, the second neither.
+
+# %% [markdown]
+# SmolLM2 was not trained for such a design. Open models of 2025 and 2026 are:
 #
 # | what | as a list for your loop | in open models |
 # |:-|:-|:-|
@@ -477,34 +455,32 @@ for name, loss in losses.items():
 # %% [markdown]
 # ## What to remember
 #
-# $n^2$ is two problems. Tiles, computed again in the backward pass, save the memory, and the result stays exact. To escape the square in time, leave pairs out: a list says which stay, and paths say what is lost. And a model that was trained with all pairs may need a first token to put its weight on.
+# $n^2$ is two problems. Tiles, computed again in the backward pass, save the memory, and the result stays exact. To escape the square in time, leave pairs out: a list says which stay. A model that was trained with all pairs needs its first token, to put weight on, and full attention in the layers whose heads look far.
 #
 # | | |
 # |:-|:-|
-# | attention layer | $4nd^2 + 2n^2d$: $2 + n/d$ times an RNN, $1/2 + n/(4d)$ times an LSTM |
 # | online softmax | $m' = \max(m, \max s_j), \quad \ell' = e^{m-m'}\ell + \sum e^{s_j-m'}, \quad o' = e^{m-m'}o + \sum e^{s_j-m'}v_j$ |
 # | output | $o / \ell$ |
 # | backward pass | $P_{ij} = e^{s_{ij} - L_i}$ with $L_i = m_i + \log \ell_i$ |
 # | memory | $\Theta(n^2)$ with the full matrix, $\Theta(nd)$ by tiles, computed again backward |
 # | window | $2n(2r+1)d$ in place of $2n^2d$; receptive field $1 + L \cdot 2r$ |
-# | paths in two layers | where $A(A + I)$ is positive |
 
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. At which n does an attention layer need as many multiply-adds as an LSTM of the same d?</summary>
-#
-# $1/2 + n/(4d) = 1$ at $n = 2d$.
-# </details>
-#
-# <details><summary>2. The state is m = 2, ℓ = 3, o = 6. A tile with the single score 2 and the value 10 arrives. What is the new state?</summary>
+# <details><summary>1. The state is m = 2, ℓ = 3, o = 6. A tile with the single score 2 and the value 10 arrives. What is the new state?</summary>
 #
 # The factor is 1: $m = 2$, $\ell = 4$, $o = 16$.
 # </details>
 #
-# <details><summary>3. Two machines each hold half of the keys of a text, and each returns o / ℓ and L for a query. How do you join them?</summary>
+# <details><summary>2. Two machines each hold half of the keys of a text, and each returns o / ℓ and L for a query. How do you join them?</summary>
 #
 # As two tiles: weigh each output by $e^{L}$, relative to the larger $L$, and divide by the sum of both weights. This is how texts of a million tokens are read (**context parallelism**).
+# </details>
+#
+# <details><summary>3. With windows of six blocks, 30 layers reach 150 blocks back. Why does SmolLM2 not continue a list from 62 tokens back?</summary>
+#
+# A path has to be used: some token between must take the content along. This model was trained with all pairs, and its heads look at the first copy directly.
 # </details>
 
 # %% [markdown]
@@ -512,4 +488,4 @@ for name, loss in losses.items():
 #
 # We have left pairs out by their *positions*. Lesson 14 gives up the softmax, or lets the tokens choose. Beside this lesson: [BigBird by its blocks](explorations/13_bigbird.ipynb), [On a GPU](explorations/13_on_a_gpu.ipynb).
 #
-# Milakov & Gimelshein 2018 (online softmax); Rabe & Staats 2021; Dao et al. 2022 (FlashAttention); Beltagy et al. 2020 (Longformer: window and global tokens); Child et al. 2019 (causal patterns); Zaheer et al. 2020 (BigBird); Xiao et al. 2024 (sinks); Kamath et al. 2025 (Gemma 3); OpenAI 2025 (gpt-oss); DeepSeek-AI 2025 (V3.2); Vaswani et al. 2017, section 4. Lectures: L1, L3, L4, L5.
+# Milakov & Gimelshein 2018 (online softmax); Rabe & Staats 2021; Dao et al. 2022 (FlashAttention); Beltagy et al. 2020 (Longformer: window and global tokens); Child et al. 2019 (causal patterns); Zaheer et al. 2020 (BigBird); Xiao et al. 2024 (sinks); Kamath et al. 2025 (Gemma 3); OpenAI 2025 (gpt-oss); DeepSeek-AI 2025 (V3.2). Lectures: L1, L3, L4, L5.

@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 13 · needs `smollm2` (93 MB)**
 #
-# Lesson 13 left pairs of tokens out by their *positions*. Can attention cost less without deciding in advance who sees whom? There are three ways. Give up the softmax and move two brackets, and the square is gone. Let the tokens choose their keys. Or mix all keys into a few.
+# Lesson 13 left pairs of tokens out by their *positions*. Can attention cost less without deciding in advance who sees whom? There are three ways. Give up the softmax and move two brackets, and the square is gone. Mix all keys into a few. Or let the tokens choose their keys.
 #
 # You build all three. **What does each of them give up?**
 
@@ -20,7 +20,7 @@ from course_lib.exercises import check, hint, mine, reveal, solution
 from functools import partial
 from course_lib.efficient import linear, lsh, window
 from course_lib.efficient.lsh import draw_rotations, lsh_attention
-from course_lib.instruments import results
+from course_lib.instruments import measuring, results
 from course_lib.instruments.measuring import random_vectors, seconds
 from course_lib.instruments.pictures import brackets as pictures
 
@@ -86,14 +86,9 @@ check("efficient/linear", linear_attention)
 linear_attention = mine("efficient/linear")
 
 # %% [markdown]
-# A Transformer that writes keeps keys and values of all tokens (lesson 09's cache). Your loop keeps $S$ and $z$. In a head with $d = 64$, when is the cache larger than the state?
-
-# %%
-print("after", next(n for n in range(1, 1000) if 2 * n * 64 > 64 * 64 + 64), "tokens")
+# A Transformer that writes keeps keys and values of all tokens (lesson 09's cache): $2nd$ numbers in a head. Your loop keeps $S$ and $z$, $d^2 + d$ numbers for any $n$. The cache is larger where $n > (d + 1)/2$: with $d = 64$, from 33 tokens on.
 
 # %% [markdown]
-# The state keeps its size, and the cache goes on growing.
-#
 # Unlike in lesson 01's RNN, there is no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk. Here it is. One line is wrong, and lets outputs depend on later tokens. Mend it.
 
 # %%
@@ -122,24 +117,42 @@ print(
 guess = None  # two shares
 
 # %%
-keys = random_vectors(100, 16, dtype=torch.float64).detach()
-maps = {"elu + 1": lambda x: F.elu(x) + 1, "exp": torch.exp}
-own = {}
+keys, own = random_vectors(100, 16, dtype=torch.float64).detach(), {}
 for times in (1, 4, 16):
-    weights = {name: phi(times * keys) @ phi(keys).T for name, phi in maps.items()}
+    weights = {"elu + 1": (F.elu(times * keys) + 1) @ (F.elu(keys) + 1).T}
     weights["softmax"] = softmax(dot_scores(times * keys, keys) / 4)
     own[times] = {name: (x.diagonal() / x.sum(-1)).mean().item() for name, x in weights.items()}
 reveal(guess, (round(own[4]["softmax"], 2), round(own[4]["elu + 1"], 2)))
 for times, shares in own.items():
     print(f"{times:2} times:", ", ".join(f"{name} {x:.2f}" for name, x in shares.items()))
-print("ranks:", [torch.linalg.matrix_rank(x).item() for x in weights.values()])
+print("ranks:", {name: torch.linalg.matrix_rank(x).item() for name, x in weights.items()})
 
 # %% [markdown]
-# A longer query sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. Every feature map has a limit. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 positive features its rank is at most 16, and the hundred weights on own keys sum to at most 16. Linear attention is low-rank attention. The softmax is not: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
+# A longer query sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features its rank is at most 16, whatever the feature map. Linear attention is low-rank attention. The softmax's matrix has full rank here: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
+
+# %% [markdown]
+# ## Fewer keys: Linformer
 #
+# A second idea keeps the softmax, and hopes that its weights are *nearly* of low rank. The scores are $n \times n$ because $n$ queries meet $n$ keys. **Linformer** (Wang et al. 2020a) projects along the sequence: $k$ weighted sums of the keys, and of the values. A thousand keys become sixteen, say. L1: "map the sequence length dimension to a lower-dimensional space for values, keys".
+#
+# $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
+
+# %%
+# exercise: efficient/linformer
+
+# %%
+check("efficient/linformer", linformer_attention)
+
+# %%
+linformer_attention = mine("efficient/linformer")
+
+# %% [markdown]
+# $E$ is $n \times k$, so a Linformer reads no text longer than it was made for. A column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
+
+# %% [markdown]
 # ## How many pairs fit?
 #
-# So give a head a task that is all lookup: **associative recall**. A sequence lists pairs of a key and a value. Then it asks for each key, and the head must name the value, one of ten:
+# Both ideas mix tokens before a query looks at them. So give a head a task that is all lookup: **associative recall**. A sequence lists pairs of a key and a value. Then it asks for each key, and the head must name the value, one of ten:
 #
 # | | | | | |
 # |:-|:-:|:-:|:-:|:-:|
@@ -159,14 +172,13 @@ found = {row: [curve[-1] for curve in runs["64"]] for row, runs in kept.items()}
 heads = [
     ("exact", 2, 64 * (2 + 8), found["dense, 2 and 8"]),
     ("exact", 4, 64 * (4 + 8), found["dense, 4 and 8"]),
-    ("exact", 8, 64 * (8 + 8), found["dense, 8 and 8"]),
     ("exact", 8, 64 * (8 + 4), found["dense, 8 and 4"]),
     ("exact", 16, 64 * (16 + 16), found["dense"]),
     ("linear", 16, 16 * 17, found["linear"]),
     ("linear", 32, 32 * 17, found["linear, d_k = 32"]),
     ("linear", 48, 48 * 17, found["linear, d_k = 48"]),
     ("linear", 64, 64 * 17, found["linear, d_k = 64"]),
-    ("window of 17", 16, 17 * (16 + 16), found["window"]),
+    ("window", 16, 17 * (16 + 16), found["window"]),
     ("Linformer", 16, 16 * (16 + 16), found["Linformer"]),
 ]
 means = [sum(found[row]) / 3 for row in ("dense, 4 and 8", "linear", "linear, d_k = 64")]
@@ -174,21 +186,19 @@ reveal(guess, tuple(round(mean, 2) for mean in means))
 pictures.recall(heads, chance=0.1)
 
 # %% [markdown]
-# The softmax tells 64 keys of four numbers apart, and of two most. A sum of 32 features loses a quarter of the values. And 16 places do not hold 64 pairs: a window sees 16 of them and guesses the rest, Linformer (last on this page) mixes all 64 into 16.
+# With keys of four numbers, softmax finds all 64 values. Linear attention finds less than half with 16 features, and all with 64. And 16 places do not hold 64 pairs: a window sees 16 and guesses the rest, and Linformer mixes all 64 into 16.
 #
-# What you gain is a state of one size for any text. At 64 pairs it is not smaller yet, as the grey numbers say.
+# What you gain is a state of one size for any text. At 64 pairs it is not smaller yet, as the grey numbers say. Lesson 15 asks which rule stores best in such a state.
 #
 # <details><summary>How we know</summary>
 #
-# One head with $d_v = 16$, and 8 or 4 in the exact heads with short keys. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little, but the higher one gives keys of two numbers 0.74. Figures: research/results/recall.json.
+# One head with $d_v = 16$, and 8 or 4 in the exact heads with short keys. The window is of 17: a question sees itself and 16 others. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little, but the higher one gives keys of two numbers 0.74. Figures: research/results/recall.json.
 # </details>
-#
-# Lesson 15 asks which rule stores best in a state of one size.
 
 # %% [markdown]
 # ## Choose by content: 2020
 #
-# The other way keeps the softmax. It gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): vectors of similar direction are likely to get the same value. Draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
+# Both lose pairs because they mix them. The third way mixes nothing. The softmax gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): vectors of similar direction are likely to get the same value. Draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
 #
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
@@ -268,13 +278,13 @@ choose_blocks = mine("efficient/choose_blocks")
 def attend_to(q, k, v, listed, block, always=False):
     """Attend to the tokens of the blocks that each query lists, up to itself."""
     n = q.shape[-2]
-    chosen = F.one_hot(listed + 1, n // block + 1).any(-2)[..., 1:]
+    chosen = (listed.unsqueeze(-1) == torch.arange(n // block)).any(-2)  # -1 is no block
     sees = chosen.repeat_interleave(block, dim=-1) | always
     return scaled_dot_product_attention(q, k, v, sees & causal_mask(n))
 
 
 # %% [markdown]
-# Does it choose well? Give SmolLM2 lesson 06's test: a list of 63 random tokens, and the same list again. To continue the second copy, a token must look 62 tokens back. We use four such lists. Each query of each head chooses among blocks of four tokens. It also sees the first block, lesson 13's sink, and the block before its own.
+# Does it choose well? Give SmolLM2 lesson 13's four lists: 63 random tokens, and the same 63 again. To continue the second copy, a token must look 62 tokens back. Each query of each head chooses among blocks of four tokens. It also sees the first block, where the sink is, and the block before its own.
 
 # %%
 needs("smollm2")
@@ -297,14 +307,14 @@ def by_choice(q, k, v, mask=None, *, choose):
 
 
 def loss_on_second(choose, chosen):
-    for turned in model.rules:
-        turned.rule = partial(by_choice, choose=partial(choose, block=4, chosen=chosen))
+    for layer in model.rules:
+        layer.rule = partial(by_choice, choose=partial(choose, block=4, chosen=chosen))
     with torch.no_grad():
         return F.cross_entropy(model(tokens)[:, 64:-1].mT, tokens[:, 65:]).item()
 
 
 # %% [markdown]
-# The baseline chooses at random. **With six chosen blocks a query sees at most nine, of up to 32. Will the model continue the lists as well as with all of them?**
+# Without a choice a query sees at most three blocks. A baseline chooses more at random. **With six chosen blocks a query sees at most nine, of up to 32. Will the model continue the lists as well as with all of them?**
 
 # %%
 guess = None  # "yes", "nearly" or "no"
@@ -318,39 +328,23 @@ def at_random(q, k, block, chosen):
 # %% tags=["once"]
 torch.manual_seed(0)
 losses = {
-    name: {3 + chosen: loss_on_second(choose, chosen) for chosen in (1, 2, 3, 6)}
+    name: {3 + chosen: loss_on_second(choose, chosen) for chosen in (0, 1, 2, 3, 6)}
     for name, choose in (("random", at_random), ("chosen", choose_blocks))
 }
 every = loss_on_second(choose_blocks, 31)
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
-pictures.choices(
-    "Nine chosen blocks do as well as all 32; nine at random do not", losses, every, 32
-)
+title = "Nine chosen blocks of four tokens do as well as all; nine at random do not"
+pictures.choices(title, losses, every, 32)
+longer = results.load("chosen_blocks")["figures"]["8"]
+print("blocks of eight:", {name: round(sum(x) / 3, 1) for name, x in longer.items()})
 
 # %% [markdown]
-# With nine of 32 blocks, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. Nine at random are worth nothing. Our code masks a full square: only a kernel that skips blocks saves time.
-#
+# With nine blocks of four tokens, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. Nine at random are about as bad as a guess among all 49,152 tokens, which costs 10.8 nats. In blocks of eight, on lists of 127 tokens, choosing costs half a nat: a mean hides its keys. Our code masks a full square: only a kernel that skips blocks saves time.
+
+# %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048. It still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
 
 # %% [markdown]
-# ## Fewer keys: Linformer
-#
-# A third idea: the scores are $n \times n$ because $n$ queries meet $n$ keys. **Linformer** (Wang et al. 2020a) projects along the sequence: $k$ weighted sums of the keys, and of the values. L1: "map the sequence length dimension to a lower-dimensional space for values, keys".
-#
-# $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
-
-# %%
-# exercise: efficient/linformer
-
-# %%
-check("efficient/linformer", linformer_attention)
-
-# %%
-linformer_attention = mine("efficient/linformer")
-
-# %% [markdown]
-# $E$ is $n \times k$, so a Linformer reads no text longer than it was made for. A column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
-#
 # ## A long text
 #
 # L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, beside PyTorch's exact compiled kernel (lesson 13).
@@ -359,16 +353,26 @@ linformer_attention = mine("efficient/linformer")
 x = torch.randn(1, 1, 16_384, 64).requires_grad_()  # a head of a text: torch has a kernel for it
 rules = {
     "exact": F.scaled_dot_product_attention,
-    "window of 257": partial(window.rule, width=256),
+    "window of 257": partial(window.rule, width=257),
     "LSH": partial(lsh.rule, buckets=256, chunk=64),
     "linear": linear.rule,
 }
+ratios = {}
 for name, rule in rules.items():
-    taken = [seconds(partial(rule, *3 * [x[..., :n, :]]), times=1) for n in (4096, 16_384)]
-    print("{:14} {:6.2f} s at 4,096 tokens, {:6.2f} s at 16,384".format(name, *taken))
+    seconds(partial(rule, *3 * [x[..., :512, :]]))  # the first call is slower: not counted
+    short, long_text = (
+        seconds(partial(rule, *3 * [x[..., :n, :]]), times=1) for n in (4096, 16_384)
+    )
+    ratios[name] = round(long_text / short, 1)
+    print(f"{name:14} {long_text:6.2f} s at 16,384 tokens, {ratios[name]:4} times that at 4,096")
+
+# %% tags=["once", "hide-input"]
+exact, *others = ratios.values()
+claim = "for four times the text, exact attention takes over 8 times as long, the others less"
+measuring.expect(claim, exact > 8 > max(others), ratios)
 
 # %% [markdown]
-# For four times the text the exact kernel takes about sixteen times as long, the others three to four times.
+# Four times the text is sixteen times the work for the exact kernel, and four times for the others.
 #
 # ## What survived
 #
@@ -376,17 +380,17 @@ for name, rule in rules.items():
 # |:-|:-|:-|:-|
 # | exact, compiled | $n^2d$ | nothing | the default, and a few layers of each hybrid below |
 # | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; first Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
-# | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 and V4, GLM-5 |
+# | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 (DeepSeek-AI 2025), and as reported V4 (DeepSeek-AI 2026) and GLM-5 |
 # | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
 # | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | rare; choosing by content stayed |
-# | Linformer | $nkd$ | causality, longer texts, recall | none that we found; DeepSeek-V4 makes one key of 4 or 128 *neighbours*, which stays causal (DeepSeek-AI 2026, reported) |
+# | Linformer | $nkd$ | causality, longer texts, recall | none that we found; DeepSeek-V4 makes one key of 4 or 128 *neighbours*, which stays causal (reported) |
 #
 # ($w$: window, $s$: chosen tokens, $m$: features, $k$: projected keys.)
 
 # %% [markdown]
 # ## What to remember
 #
-# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: to hold 64 pairs it needs about 48 features, where keys of four numbers are enough for softmax. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
+# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: with elu + 1 it needs about 48 features to hold 64 pairs, where keys of four numbers are enough for softmax. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
 #
 # | | |
 # |:-|:-|
@@ -408,10 +412,15 @@ for name, rule in rules.items():
 #
 # Softmax gives nearly all weight to the best key. With elu + 1 the features grow nearly in proportion, and the division cancels that: the weights stay spread.
 # </details>
+#
+# <details><summary>3. Chosen blocks keep the softmax and mix nothing. What do they give up?</summary>
+#
+# What the score misses. A block's mean hides its keys, the more the longer the block is.
+# </details>
 
 # %% [markdown]
 # ## Next, and further reading
 #
 # Lesson 15 looks at models whose state forgets on purpose. Beside this lesson: [is the rank low?](explorations/14_theorem.ipynb) [Hash, sort, cut](explorations/14_hashing.ipynb). [Summaries of neighbours](explorations/14_memory_compressed.ipynb). [Layers that run backwards](explorations/14_reversible.ipynb).
 #
-# Katharopoulos et al. 2020 (linear attention); Choromanski et al. 2021 (Performer); Kitaev et al. 2020 (Reformer); Andoni et al. 2015 (its hash); Lu et al. 2025 (MoBA) and Yuan et al. 2025 (chosen blocks); DeepSeek-AI 2025; Wang et al. 2020a (Linformer). Lectures: L1 and L3.
+# Katharopoulos et al. 2020 (linear attention); Choromanski et al. 2021 (Performer); Kitaev et al. 2020 (Reformer); Andoni et al. 2015 (its hash); Lu et al. 2025 (MoBA) and Yuan et al. 2025 (chosen blocks); DeepSeek-AI 2025 and 2026; Wang et al. 2020a (Linformer). Lectures: L1 and L3.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16 · Masked language models and fine-tuning
 #
-# **75 minutes · after lesson 15 · needs `minilm` (84 MB), `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
+# **75 minutes · after lesson 15 · needs `minilm` (84 MB) and `shakespeare` (5.4 MB)**
 #
 # Labels are expensive: somebody has to read each text and write down the answer. Text without labels is nearly free. **What can a model learn from text before anybody labels it, and what is that good for afterwards?**
 #
@@ -29,7 +29,8 @@ drawings.transformer(
 )
 
 # %%
-cross_entropy, mean_pool = mine("language_model/cross_entropy"), mine("encoder/mean_pool")
+cross_entropy = mine("language_model/cross_entropy")
+mean_pool = mine("encoder/mean_pool")
 
 # %%
 needs("minilm")
@@ -129,14 +130,15 @@ ask(new_wordings, baseline=baseline, yours=frozen)
 # %% tags=["training"]
 opposites = ("let the sun in through the curtains", "make the lamp go dark")
 ask(opposites, baseline=baseline, yours=frozen)
-vectors = frozen.encoder.embed(["open the curtains", "close the curtains", "raise the curtains"])
-close, raised = (vectors[0] @ vectors[1:].T).tolist()
-print(f"cosine of open and close {close:.2f}, of open and raise {raised:.2f}")
+verbs = ("turn on", "turn off", "switch on", "buy")
+vectors = frozen.encoder.embed([f"{verb} the lamp" for verb in verbs])
+for verb, cosine in zip(verbs[1:], (vectors[0] @ vectors[1:].T).tolist()):
+    print(f"cosine of “turn on the lamp” and “{verb} the lamp”: {cosine:.2f}")
 
 # %% [markdown]
-# Both models get the device right, and the direction wrong. Opposites have much the same neighbours in a text, and a model that learns words from their neighbours gives them similar vectors: to MiniLM *close* is nearer to *open* than *raise* is.
+# Both models get the device right, and the direction wrong. Opposites have much the same neighbours in a text, and to MiniLM they are as near as synonyms: *turn off* is as near to *turn on* as *switch on* is, and *buy* is farther away.
 #
-# Now two hundred held-out sentences of each kind: *known*, drawn as the labels were (**in-distribution**), and new wordings. **Where is the head on MiniLM ahead of counted words by more than five points: in known wordings, in new ones, in both, or in neither?**
+# Now two hundred held-out sentences of each kind: known wordings, which the labels have (**in-distribution**), and new ones. **Where is the head on MiniLM ahead of counted words by more than five points: in known wordings, in new ones, in both, or in neither?**
 
 # %%
 guess = None  # a list, such as ["known", "new wordings"]
@@ -154,25 +156,22 @@ training.expect(claim, gaps["new wordings"] > 0, right, baseline, frozen)
 # %% [markdown]
 # The counting model only knows words that occur in the labelled sentences. MiniLM met the others before anybody labelled a command: first in plain text, then in pairs of sentences that belong together (lesson 09).
 #
-# Which helps: the architecture, the text, or the pairs? Two other encoders get the same head. One is MiniLM with random parameters, an **ablation**. The other is SmolLM2, which has read 2 trillion tokens, and no such pairs:
+# Is it the architecture that helps, or what the model has read? Two others get the same head. One is MiniLM with random parameters, an **ablation**. The other is SmolLM2, a decoder that has read 2 trillion tokens, and no such pairs:
 
 # %%
 kept = results.load("pretraining")["figures"]
 control = results.load("without_pairs")["figures"]
-pictures.intents(
-    kept,
-    control,
-    "With few labels, text and pairs help in new wordings; text alone helps less, or not",
-)
+pictures.intents(kept, control, "In new wordings MiniLM leads, and most where labels are few")
 
 # %% [markdown]
-# With many labels, counting wins in-distribution. In new wordings the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it falls below counting, so the architecture alone does not help. Text alone, in SmolLM2, brings about half of that at best, and with 24 labels nothing. Pairs train what a head with few labels needs: like vectors for sentences of one meaning.
+# With many labels, counting wins in known wordings. In new ones the head on MiniLM is ahead of counting with every seed, and most where labels are fewest. With random parameters it is below counting: the architecture alone does not help. SmolLM2 brings less than half of MiniLM's lead, and with 24 labels none.
 #
 # <details><summary>How we know</summary>
 #
-# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block, chosen on these sentences. It is a decoder, and MiniLM is an encoder, so more than pairs differs. But of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
+# Three seeds draw the commands anew. Each head's penalty is chosen on two hundred others. SmolLM2's states are those after a middle block, chosen on these sentences. It is a decoder, and MiniLM is an encoder, so more than pairs differs. Of BERT, too, it is reported that without pairs the mean of its states compares sentences worse than averaged word vectors (Reimers & Gurevych 2019).
 # </details>
-#
+
+# %% [markdown]
 # ## Train the encoder, too
 #
 # **Fine-tuning** trains head and encoder together, starting from the pretrained parameters, at a smaller learning rate. Train the head alone first, then unfreeze the encoder:
@@ -195,30 +194,24 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning helps in-distribution. But *free the door* was unlocked before, and is now locked. Percent right with three seeds, the head after its first 20 steps:
+# Fine-tuning helps in known wordings. But *free the door* was unlocked before, and is now locked, and both opposites are still wrong. Percent right, three seeds:
 #
 # | | known wordings | new wordings |
 # |:-|-:|-:|
-# | the head alone | 86, 85, 85 | 81, 76, 80 |
+# | the head, 20 steps | 86, 85, 85 | 81, 76, 80 |
 # | at a fifth of the rate | 94, 88, 94 | 80, 78, 82 |
 # | fine-tuned | 93, 90, 96 | 82, 72, 78 |
 # | at three times the rate | 92, 83, 96 | 72, 72, 78 |
 #
-# On average your rate loses a little in new wordings, and the larger one more (Kumar et al. 2022). The smaller one loses nothing there, and keeps most of what is won.
+# Three times your rate loses in new wordings with every seed (Kumar et al. 2022). A fifth of it loses nothing there on average, and keeps most of what is won in known ones.
 
 # %% [markdown]
-# Pretraining became famous in 2018 through fine-tuning on **GLUE**, a set of English tasks (mean of eight; Devlin et al. 2019, table 1, reported).
-#
-# | model | pretrained on | predicts | GLUE |
-# |:-|:-|:-|-:|
-# | OpenAI GPT | books | next token | 75.1 |
-# | BERT, base | books, Wikipedia | masked tokens, next sentence | 79.6 |
-# | BERT, large | the same | the same | 82.1 |
+# Fine-tuning made pretraining famous in 2018. On **GLUE**, a set of English tasks, OpenAI GPT reached a mean of 75.1 on eight of them, and BERT of the same size 79.6 (Devlin et al. 2019, table 1, reported). The two had read different amounts of text, and had learned from it by different tasks.
 
 # %% [markdown]
 # ## Text asks its own questions
 #
-# How does a model learn from text without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
+# Before its pairs MiniLM had read plain text. How does a model learn from that, without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
 
 # %% tags=["hide-input"]
 pictures.two_tasks()
@@ -258,7 +251,6 @@ guess = None  # how many are wrong or hidden
 import random
 
 from course_lib.data import characters
-from course_lib.corpus import NGrams
 from course_lib.pretrained import play_reader
 from course_lib.pretrained.play_reader import MASK, UNKNOWN, Reader, Vocabulary
 
@@ -276,7 +268,7 @@ reveal(guess, round(1000 * changed))
 #
 # ## Score only the targets
 #
-# The last layer scores every token of the vocabulary. Most positions have no target, so their scores would be thrown away. Let $A$ be the set of positions with a target, $h_i$ the state at position $i$, and $E$ the embedding table:
+# The last layer scores every token of the vocabulary. Most positions have no target, so their scores would be thrown away. Let $A$ be the set of positions with a target, $h_i$ the state at position $i$, and $E$ the embedding table, which scores the tokens, too (**tied weights**, lesson 10):
 #
 # $$L = -\frac{1}{|A|} \sum_{i \in A} \log \mathrm{softmax}\big(\underset{1 \times d_{model}}{h_i}\;\underset{d_{model} \times vocab}{E^T}\big)_{t_i}$$
 
@@ -303,10 +295,10 @@ for line in lines:
     print(line, "→", play_reader.fill(reader, vocabulary, line))
 
 # %% tags=["training"]
-stretches = characters.batches(text, 48, 32, SEED)
+drawn = characters.batches(text, 48, 32, SEED)
 batches = (
     mask_tokens(tokens, 0.3, MASK, len(known), (), seed=step)
-    for step, (tokens, _) in enumerate(stretches)
+    for step, (tokens, _) in enumerate(drawn)
 )
 training.train(
     reader,
@@ -320,31 +312,36 @@ for line in lines:
 # %% [markdown]
 # It has found grammar: after *pray* a pronoun, before *hand* a possessive.
 #
-# The baseline is an **n-gram model** of the same plays: lesson 10's Kneser-Ney trigrams, which see the two words on the left. We hide the middle word of nearly 1,800 stretches of the other plays. Your model reads both sides, then the left one alone, then the right one alone.
+# And what do the masks buy? We hide the middle word of nearly 1,800 stretches of the nine other plays. Your model reads both sides, then the left one alone, as GPT does, then the right one alone:
 
 # %%
-stretches = play_reader.blanks(vocabulary)  # 25 words each
-hidden = stretches.clone()
-hidden[:, 12] = MASK
-counts = NGrams(text, len(known), 3)
-parts = {"both": (hidden, 12), "left": (hidden[:, :13], 12), "right": (hidden[:, 12:], 0)}
+blanks = play_reader.blanks(vocabulary)  # 25 words each
+masked = blanks.clone()
+masked[:, 12] = MASK
+sides = {"both": masked, "left": masked[:, :13], "right": masked[:, 12:]}
 
 # %% tags=["training"]
-logits = {"trigrams": counts.probabilities(stretches[:, :12])[:, -1].log()}
+nats = {}
 with torch.no_grad():
-    for side, (tokens, place) in parts.items():
-        logits[side] = reader.output(reader.states(tokens)[:, place])
-nats = {name: play_reader.blank_loss(rows, stretches[:, 12]) for name, rows in logits.items()}
-print({name: round(loss, 2) for name, loss in nats.items()})
-claim = "with both sides your model is ahead of the trigrams, with the left one alone it is not"
-training.expect(claim, nats["both"] < nats["trigrams"] < nats["left"], nats, reader)
+    for side, tokens in sides.items():
+        logits = reader.output(reader.states(tokens)[tokens == MASK])
+        nats[side] = play_reader.blank_loss(logits, blanks[:, 12])
+print({side: round(loss, 2) for side, loss in nats.items()})
+claim = "both sides are better than either alone, by 0.3 nats at least"
+training.expect(claim, nats["both"] < min(nats["left"], nats["right"]) - 0.3, nats, reader)
 
 # %% [markdown]
-# Your model needs both sides to be ahead. Give the counts both sides, too, and they lead again: in *a b x c d*, score each $x$ by the chain rule, $p(x, c, d \mid a, b) = p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+# Each side says about as much as the other, and both together say more than either. This is what the masks buy: a model that predicts the next token reads the left side only. **Counts** of the same plays, from the two words on each side, fill these blanks better still:
 
 # %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
 print(f"counts with both sides {counted['loss']:.2f} nats")
+
+# %% [markdown]
+# <details><summary>How we know</summary>
+#
+# The counts are lesson 10's Kneser-Ney trigrams. In *a b x c d*, they score each $x$ by the chain rule, $p(x, c, d \mid a, b) = p(x \mid a, b)\, p(c \mid b, x)\, p(d \mid x, c)$.
+# </details>
 
 # %% [markdown]
 # ## Ask it for whole texts
@@ -364,15 +361,8 @@ check("pretraining/mend_targets", hide_each)
 # %%
 hide_each = mine("pretraining/mend_targets")
 
-# %% tags=["training"]
-line = "if music be the food of love play on give me excess".split()
-inputs, _ = hide_each(vocabulary.encode(line), MASK, ())
-with torch.no_grad():
-    own_states = reader.states(inputs)[range(12), range(12)]  # of the hidden word in each copy
-    pictures.each_hidden(line, reader.output(own_states).softmax(-1), known)
-
 # %% [markdown]
-# Its first guess, above each bar, is never the word itself. Is the mean of use? Compare Shakespeare's line with its words shuffled, both without *excess*, which the vocabulary lacks:
+# Score Shakespeare's line, and the same words shuffled, both without *excess*, which the vocabulary lacks:
 
 
 # %%
@@ -383,6 +373,7 @@ def score(words):
 
 
 # %% tags=["training"]
+line = "if music be the food of love play on give me excess".split()
 shuffled = random.Random(SEED).sample(line, 12)
 scores = [score(words) for words in (line, shuffled)]
 for words, mean in zip((line, shuffled), scores):
@@ -390,46 +381,17 @@ for words, mean in zip((line, shuffled), scores):
 claim = "your model scores the line above its shuffled words, by more than a nat"
 training.expect(claim, scores[0] - scores[1] > 1, scores, reader)
 
-# %% tags=["once", "hide-input"]
-for words in (line, shuffled):
-    tokens = vocabulary.encode(words)
-    log_p = counts.probabilities(tokens)[:-1].log()  # of the words that come next
-    print(f"trigrams {-F.cross_entropy(log_p, tokens[1:], ignore_index=UNKNOWN):.2f}", *words)
+# %% [markdown]
+# A model that never reads from left to right can tell a text from its shuffled words.
 
 # %% [markdown]
-# The trigrams order the two alike. What you have gained is a score from a model that never reads left to right.
-#
 # ## No label, no training
 #
-# A causal model needs no head at all: write the task into its text. SmolLM2 reads a few questions with answers, then one without, and goes on. That is **in-context learning**, from **few-shot** examples (Brown et al. 2020).
-
-# %% tags=["training"]
-del baseline, frozen, tuned, model, logits  # the next model needs their memory
-
-# %%
-needs("smollm2")
-
-# %%
-from course_lib.data.questions import questions
-from course_lib.pretrained import smollm2
-
-causal, shown, asked = smollm2.load(), questions()[:39], questions()[39:]
-
-
-# %%
-def answer(question, examples):
-    """Return how the model goes on after some examples and a question."""
-    before = "".join(f"Q: {q}\nA: {a}\n\n" for q, a in examples)
-    return "".join(causal.write(f"{before}Q: {question}\nA:", 8)).partition("\n")[0]
-
-
-# %% tags=["once"]
-examples = random.Random(SEED).sample(shown, 4)
-for question, _ in asked[:5]:
-    print(f"{question:36}{answer(question, []):54}{answer(question, examples)}")
-
-# %% [markdown]
-# Without examples it mostly talks about the question; after four it gives the answer alone. Is it the *answers* that it learns from the examples, or the *form*? Exchange the answers of the four, so that each question gets another one's answer. **Of the other questions, what percent does it answer in exactly the right word after four true examples, and after four wrong ones?**
+# A causal model needs no head at all: write the task into its text. SmolLM2 reads questions with answers, then one without, and goes on:
+#
+# *Q: What is the opposite of hot? A: cold. Q: What is the capital of Norway? A:*
+#
+# That is **in-context learning**, from **few-shot** examples (Brown et al. 2020). Is it the *answers* that it learns from them, or the *form*? Exchange four answers. **What percent of other questions does it answer in exactly the right word after four true examples, and after four wrong ones?**
 
 # %%
 guess = None  # (percent after true ones, percent after wrong ones)
@@ -437,15 +399,13 @@ guess = None  # (percent after true ones, percent after wrong ones)
 # %% tags=["hide-input"]
 four = kept["examples"]["4"], kept["wrong examples"]
 reveal(guess, tuple(round(100 * sum(run["share"] for run in runs) / 3) for runs in four))
-pictures.examples_in_the_prompt(kept, "Examples teach a form, and not always the one you meant")
-eight = zip(asked, kept["examples"]["8"][0]["told"])
-print("capitals after eight:", *[told for (question, _), told in eight if "capital" in question])
+title = "Four examples with wrong answers bring most of what true ones do"
+pictures.examples_in_the_prompt(kept, title)
 
 # %% [markdown]
-# Mostly the form: after wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models).
-#
-# Why do eight examples do worse than two? A form can be misread. Asked for Norway's capital, the model often says *Norway*: also one word, and a capital letter. On all other questions eight examples do better than two, though a little worse than four.
-#
+# Mostly the form: after wrong examples the model still gives two thirds as many right words, which it can only know from its training (Min et al. 2022 saw this in large models). More examples are not always better: with each of three draws eight do worse than two, and on average more answers repeat a word of the question.
+
+# %% [markdown]
 # ## What came of it
 #
 # By the end of 2026 the masks are used in two ways.
@@ -481,12 +441,14 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 #
 # ## Break it
 #
-# - Let `mask_tokens` mask all chosen tokens, always, and pretrain again. Does the model fill blanks better, or worse?
+# - Say something that `frozen` gets wrong: `ask(["..."], yours=frozen)`. Is it the device, or the direction?
+# - Let `mask_tokens` mask all chosen tokens, always, and pretrain again. Does the model fill blanks better, or worse? (Wettig et al. 2023 ask this of BERT.)
+# - Pretrain with 15 % of the words hidden. What does the loss of both sides become?
 
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, fine-tuning, the model's own score, or a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. Both sides of a hidden token say more than either. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, through fine-tuning, by the model's own score, or with a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
 #
 # | | |
 # |:-|:-|
@@ -508,9 +470,9 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # So that the model must have a good state for tokens that it sees, too: it cannot know which of them is asked for. In its later tasks nothing is masked.
 # </details>
 #
-# <details><summary>3. "Our pretrained model gets 79 % with 800 labels, the same model from scratch 50 %." What do you ask?</summary>
+# <details><summary>3. "Our fine-tuned model gets 93 %." What do you ask?</summary>
 #
-# What do counts of the same text get? Do the tests have wordings that the labels have not? Over how many seeds?
+# Do the tests have wordings that the labels have not? What do counted words get there? Over how many seeds?
 # </details>
 
 # %% [markdown]

@@ -76,7 +76,7 @@ ITEMS = {
             source="HuggingFaceTB/SmolLM2-135M-Instruct",
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("05", "06", "07", "09", "13", "14", "15", "16", "17", "18"),
+            lessons=("05", "06", "07", "09", "13", "14", "15", "17", "18"),
         ),
         Item(
             name="marian",

@@ -22,6 +22,7 @@ WRITES, QUESTIONS = 24, 8  # a key is written about twice, and its newest value 
 N = WRITES + QUESTIONS
 D_MODEL, D_FF = 64, 128
 TESTED = 512  # texts
+UNTRAINED = 200  # texts for a memory that nobody trains
 
 Layer = Callable[[int], nn.Module]  # d_k -> a layer, (batch, n, D_MODEL) -> the same shape
 # keys, values (VALUES where it is asked for), answers (-100 elsewhere), asked and written twice
@@ -127,15 +128,15 @@ def vectors(
     Float[Tensor, "batch m d_v"],
     Float[Tensor, "values d_v"],
     Int[Tensor, "batch keys"],
-    Bool[Tensor, "batch keys"],
+    Int[Tensor, "batch keys"],
 ]:
     """Draw 200 texts for a memory that nobody trains: twice as many writes as keys, then all keys.
 
     Returns keys of norm 1 (in random directions, or spread evenly), what is written under them
-    (zeros for a question), the vectors of all values, the newest value of each key, and which
-    keys were written more than once. `d` is even.
+    (zeros for a question), the vectors of all values, the newest value of each key, and how often
+    each key was written. `d` is even.
     """
-    size, writes = 200, 2 * keys
+    size, writes = UNTRAINED, 2 * keys
     directions = F.normalize(torch.randn(size, keys, d), dim=-1)
     if even:
         # the least possible sum of squared overlaps
@@ -150,4 +151,32 @@ def vectors(
     written = directions.gather(1, which[..., None].expand(-1, -1, d))
     tokens = torch.cat([written, directions], 1)
     values = torch.cat([codes[value], torch.zeros(size, keys, 64)], 1)
-    return tokens, values, codes, newest, same.sum(-1) > 1
+    return tokens, values, codes, newest, same.sum(-1)
+
+
+def new_subject(
+    d: int, old: int = 24, keys: int = 8
+) -> tuple[
+    Float[Tensor, "batch m d"],
+    Float[Tensor, "batch m d_v"],
+    Float[Tensor, "values d_v"],
+    Int[Tensor, "batch keys"],
+]:
+    """Draw 200 texts that write `old` keys, then `keys` of a new subject, and ask for the new ones.
+
+    Each key is written once. Returns keys of norm 1 in random directions, what is written under
+    them (zeros for a question), the vectors of all values, and the value of each new key.
+    """
+    directions = F.normalize(torch.randn(UNTRAINED, old + keys, d), dim=-1)
+    codes = torch.randn(VALUES, 64)
+    value = torch.randint(VALUES, (UNTRAINED, old + keys))
+    tokens = torch.cat([directions, directions[:, old:]], 1)
+    values = torch.cat([codes[value], torch.zeros(UNTRAINED, keys, 64)], 1)
+    return tokens, values, codes, value[:, old:]
+
+
+def nearest(
+    read: Float[Tensor, "batch m d_v"], codes: Float[Tensor, "values d_v"]
+) -> Int[Tensor, "batch m"]:
+    """Return the value whose vector is nearest to what is read."""
+    return torch.cdist(read, codes.expand(len(read), -1, -1)).argmin(-1)

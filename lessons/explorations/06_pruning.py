@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results
+from course_lib.instruments.pictures import multi_head as pictures
 
 # %% [markdown]
 # ## Side by side again
@@ -106,4 +107,15 @@ means = [round(sum(three) / 3, 3) for three in losses.values()]
 assert means == [2.045, 2.044]
 
 # %% [markdown]
+# ## One look for all heads
+#
+# SmolLM2 was trained with nine heads in each of its thirty layers. Can they share one look? In every layer let all nine attend with the weights of *one* of them, which was chosen on other texts; each keeps its values. Or let them share the mean of the nine. The texts are sentences, and lists of random tokens that are read twice, as in lesson 06. A dot is a text:
+
+# %% tags=["hide-input"]
+title = "One look in every layer breaks the trained model"
+pictures.one_look(title, results.load("one_look")["figures"])
+
+# %% [markdown]
+# No: on sentences the loss goes from 4.0 to 7.4 nats. Again this shows what a trained model *uses*: each head's values were learned for its own look. It does not show what a model would reach that is trained with one look from the start.
+#
 # Michel et al. 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019.

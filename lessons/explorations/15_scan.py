@@ -1,12 +1,13 @@
 # %% [markdown]
 # # A parallel scan
 #
-# **29 minutes · an exploration of lesson 15 · needs nothing**
+# **43 minutes · an exploration of lesson 15 · needs nothing**
 #
-# A linear recurrence is a loop over tokens: each state needs the one before. **How can a loop of 50,000 steps run in 16 rounds, and is that quicker?** You build it, and time it on one core of your machine.
+# A linear recurrence is a loop over tokens: each state needs the one before. **How can a loop of 50,000 steps run in 16 rounds, and is that quicker?** You build it, and time it on one core of your machine. Then a loop of the same kind becomes the layer of Mamba.
 
 # %%
 import torch
+from einops import einsum, rearrange
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
@@ -84,6 +85,38 @@ measuring.expect(claim, quicker == ["parallel", "loop", "parallel"], quicker)
 # These are times of one core. On a GPU, which computes thousands of numbers at once, few rounds should matter more; we have not measured it.
 
 # %% [markdown]
+# ## A state that chooses what it keeps
+#
+# What is such a recurrence good for? In a **state space model** an input $x$ drives a state $h$ in continuous time, $h' = Ah + Bx$, and $y = Ch$ is read from it. Text comes in steps, so the equation is **discretised**: hold the input at $x_t$ for a time $\Delta$, and solve. For one number, with $a < 0$:
+#
+# $$h_t = e^{\Delta a}\, h_{t-1} + b\, x_t \int_0^{\Delta} e^{a s}\, ds = e^{\Delta a}\, h_{t-1} + \frac{e^{\Delta a} - 1}{a}\, b\, x_t$$
+#
+# A large $\Delta$ replaces the state by the token, and a $\Delta$ of 0 leaves it untouched.
+
+# %% [markdown]
+# A **selective** state space model (Mamba; Gu & Dao 2023) computes $\Delta_t$, $b_t$ and $c_t$ from the token. Each of $d$ channels has a state of $s$ numbers. So $h_t$ and $a$ are $d \times s$, $x_t$ and $\Delta_t$ have size $d$, $b_t$ and $c_t$ size $s$, and $y_t = h_t c_t$.
+
+# %%
+# exercise: state_space/selective
+
+# %%
+check("state_space/selective", selective)
+
+# %%
+selective = mine("state_space/selective")
+
+# %% [markdown]
+# Let one channel of one number read 3, 5, 7 and 9, with a large $\Delta$ at the first token and the last, and 0 between them:
+
+# %% tags=["nbval-check-output"]
+x, delta = torch.tensor([[3.0, 5, 7, 9], [20.0, 0, 0, 20]])[..., None]
+ones = torch.ones(4, 1)
+print(selective(x, delta, -torch.ones(1, 1), ones, ones)[:, 0].tolist())
+
+# %% [markdown]
+# It takes in the 3, keeps it past 5 and 7, and replaces it by the 9. For a small $\Delta$ the fraction above is nearly $\Delta$, which the authors' code takes in its place, and so does Mamba-2's row in lesson 15's table.
+
+# %% [markdown]
 # ## What to remember
 #
-# A recurrence without a nonlinearity can be joined in any grouping: $n$ steps in $\log_2 n$ rounds, for $\log_2 n$ times the work (Blelloch 1990 has a form with $O(n)$ work).
+# A recurrence without a nonlinearity can be joined in any grouping: $n$ steps in $\log_2 n$ rounds, for $\log_2 n$ times the work (Blelloch 1990 has a form with $O(n)$ work). A selective state space model is such a recurrence whose decay, $e^{\Delta_t a}$, each token sets.

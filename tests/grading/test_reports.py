@@ -415,7 +415,7 @@ def test_a_feedback_page_says_what_to_do_next(results):
     ada, bob = (
         Page(pages[f"feedback/{name}-03_self_attention.html"]).text for name in ("ada", "bob")
     )
-    assert "One word, three roles" in ada  # the exercise's title
+    assert "One token, three roles" in ada  # the exercise's title
     assert "course hint private/not_installed" in ada
     assert "course hint self_attention/project" not in ada  # it passed
     assert "Two days late. 9.5 points less 0.95 are 8.55." in bob

@@ -51,8 +51,7 @@ def answer(temperature):
             lambda: pictures.looks_and_uses(
                 "F", torch.eye(2), 1 - torch.eye(2), ["F", "stop"], ["p", "h"], [("F", "h")]
             ),
-            "F: p 1.00 and 0.00, h 0.00 and 1.00; stop: p 0.00 and 1.00, h 1.00 and 0.00. Framed: "
-            "F over h.",
+            "Weight and drop: F: p 1.00 and 0.00, h 0.00 and 1.00. Framed: F over h.",
         ),
     ],
 )

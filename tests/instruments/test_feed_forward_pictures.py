@@ -30,14 +30,14 @@ def hidden(x):
 @pytest.mark.parametrize(
     ("draw", "said"),
     [
-        (pictures.shifted, "into the inputs: start, shall, i, compare"),
+        (pictures.shifted, "into the inputs: start, Shall, I, compare"),
         (
             lambda: pictures.masked(SCORES, VISIBLE, softmax(SCORES, VISIBLE)),
             "1.00; 0.27 and 0.73; 0.09 and 0.67 and 0.24;",
         ),
         (
             lambda: pictures.boasts(LOSSES, {x: y + RISING for x, y in LOSSES.items()}, 84),
-            "Ann 3.00, 4.00 and 6.00, with a boast of 2.00; Bob 1.50, 2.50 and 4.50",
+            "Ann 3.00, 4.00 and 6.00, and 2.00 on whole lines; Bob 1.50, 2.50 and 4.50",
         ),
         (pictures.network, "each token goes through the network by itself"),
         (

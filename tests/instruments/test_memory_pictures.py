@@ -15,10 +15,6 @@ STEPS = [
     arm(["delta rule"] * 2, [0.9, 0.8], [1.0, 0.96]),
     arm(["linear attention"] * 2, [0.3, 0.4], [0.7, 0.6]),
 ]
-LAYERS = [
-    {"layers": ["delta rule", "delta rule"], "recalled": [0.29, 0.31]},
-    {"layers": ["delta rule", "attention"], "recalled": [0.99, 1.0]},
-]
 
 
 def test_recall_by_steps_tells_the_means_of_each_memory(said):
@@ -26,12 +22,6 @@ def test_recall_by_steps_tells_the_means_of_each_memory(said):
     assert "delta rule: 85 after 150, 98 after 300" in said[0]
     assert "linear attention: 35 after 150, 65 after 300" in said[0]
     assert said[0].endswith("Always naming the last value written: 18.")
-
-
-def test_recall_by_layers_tells_each_seed(said):
-    pictures.by_layers(LAYERS, last=0.3)
-    told = "memory + memory: 29, 31; memory + attention: 99, 100; always the last value: 30."
-    assert told in said[0]
 
 
 def test_a_swap_is_told_alone_and_in_company(said):

@@ -21,10 +21,10 @@ def test_two_heads_name_each_look_that_is_drawn(said):
 
 
 def test_a_head_that_is_steered_is_told_by_its_weights(said):
-    whole, turned = torch.zeros(2, 21, 21)
+    whole, shifted = torch.zeros(2, 21, 21)
     whole[range(12, 21), range(3, 12)] = 0.9
-    turned[range(12, 21), range(4, 13)] = 0.8
-    pictures.steered(whole, whole / 9, turned)
+    shifted[range(12, 21), range(4, 13)] = 0.8
+    pictures.steered(whole, whole / 9, shifted)
     assert "0.90. While head 17.1 is silent it is 0.10" in said[0]
     assert "a bright line of 0.80 is one token further" in said[0]
 
@@ -32,7 +32,8 @@ def test_a_head_that_is_steered_is_told_by_its_weights(said):
 # what matplotlib does with torch's tensors; in a kernel nobody sees it
 @pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
 def test_the_heads_of_a_layer_are_told_by_what_they_look_at_most(said):
-    pictures.nine_heads(["start", "b", "a"], torch.tensor([[0.1, 0.7, 0.2], [0.0, 0.0, 1.0]]))
+    weights = torch.tensor([[0.1, 0.7, 0.2], [0.0, 0.0, 1.0]])
+    pictures.nine_heads("A title", ["start", "b", "a"], weights)
     assert "from the token a" in said[0]
     assert "head 1 b 0.70; head 2 a 1.00." in said[0]
 

@@ -54,9 +54,25 @@ def test_the_long_word_is_told_up_to_its_first_wrong_sound(said):
     assert "The first 5 sounds are right; it says 16 of 32" in said[1]
 
 
-def test_sounds_are_blue_where_they_are_wanted_in_this_order(said):
-    pictures.said({"yours": ["S", "X", "P", "UW2"], "none": []})
-    assert "yours, 2 of 32 right: S X P UW2. none, 0 of 32 right: ." in said[0]
+def test_a_network_is_told_how_many_sounds_are_right_where_they_are_wanted(said):
+    pictures.said({"yours": ["S", "X", "P", "UW2"], "none": [], "all": pictures.WANTED})
+    assert "yours, 2 of 32 right: S X P UW2. none, 0 of 32 right: . all, 32 of 32" in said[0]
+
+
+def test_what_a_network_adds_has_a_column_of_its_own_and_what_it_leaves_out_none():
+    first, *wanted = pictures.WANTED
+    columns = pictures._columns([[first, "X", *wanted], [*wanted, "Y"], []])
+    assert columns[0] == [first, first, "", ""]
+    assert columns[1] == ["", "X", "", ""]
+    assert columns[2:-1] == [[sound, sound, sound, ""] for sound in wanted]
+    assert columns[-1] == ["", "", "Y", ""]
+
+
+def test_of_the_long_word_attention_says_most_sounds_and_one_vector_fewer_than_half(said):
+    runs = {name: KEPT["readers"][arm][0]["heard"] for name, (arm, _) in pictures.READERS.items()}
+    pictures.said(runs)
+    assert "one vector, 14 of 32 right" in said[0]
+    assert "attention, 22 of 32 right" in said[0]
 
 
 def test_each_letter_of_the_long_word_belongs_to_a_sound():

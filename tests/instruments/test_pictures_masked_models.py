@@ -1,7 +1,6 @@
 """Lesson 16's pictures: what is drawn is what was measured, and so is what is read aloud."""
 
 import pytest
-import torch
 
 from course_lib.instruments.pictures import masked_models as pictures
 
@@ -22,15 +21,9 @@ def test_intents_are_told_as_means_of_the_seeds_for_both_lists(said):
     low = {"known": [[0.1], [0.2]], "new wordings": [[0.3], [0.4]]}
     control = {"settings": {"blocks": [15, 30]}, "blocks": {"15": low, "30": runs}}
     pictures.intents(figures, control, "found")
-    assert "labels were: a head on MiniLM 60 with 24 labels and 100 with 400" in said[0]
-    assert "no label has: a head on MiniLM 30 with 24 labels and 70 with 400" in said[0]
+    assert "known wordings: a head on MiniLM 60 with 24 labels and 100 with 400" in said[0]
+    assert "new wordings: a head on MiniLM 30 with 24 labels and 70 with 400" in said[0]
     assert "on SmolLM2, text alone 30 with 24 labels and 40 with 400" in said[0]
-
-
-def test_a_hidden_word_is_told_with_its_guess_and_its_chance(said):
-    chances = torch.tensor([[0.1, 0.6, 0.3], [0.25, 0.3, 0.45]])
-    pictures.each_hidden(["my", "lord"], chances, ["[UNK]", "my", "love"])
-    assert "my: my, 0.60, lord: love, 0.25" in said[0]
 
 
 def test_examples_in_the_prompt_are_told_by_their_number_and_by_what_repeats_the_question(said):

@@ -12,10 +12,6 @@ from course_lib.instruments.pictures import real_models as pictures
         (pictures.gates, "multiplied with W3's entry by entry"),
         (pictures.shared_keys, "query heads 0 to 2 share one"),
         (pictures.cache_step, "The query meets all t keys"),
-        (
-            lambda: pictures.leak(0.75, 0, 0.5),
-            "three passes: as with the mask. Paris has the probability 0.75 with the mask, 0.00",
-        ),
     ],
 )
 def test_a_drawing_has_its_finding_in_words(displayed, draw, needed):

@@ -85,3 +85,9 @@ def test_attention_has_every_ring_in_order():
     ring = SENSES["leans"]["ring"]
     assert senses.pairs(ring["one sense"]["attention"]) == 1
     assert min(ring["both"]["attention"]) > 0
+
+
+def test_a_ring_that_sees_itself_alone_is_in_order_as_by_chance():
+    ring = SENSES["leans"]["ring"]
+    assert 0.4 < senses.pairs(ring["one sense"]["itself alone"]) < 0.6
+    assert sum(gap > 0 for gap in ring["both"]["itself alone"]) in (3, 4, 5)

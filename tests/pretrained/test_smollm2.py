@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from einops import rearrange
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn import functional as F
 
@@ -60,12 +59,7 @@ def loss(model, text):
 
 
 def test_queries_and_keys_in_the_files_order_cost_half_a_nat_and_one_prompt_hides_it(model):
-    weights = dict(model.state_dict())
-    for name in weights:
-        if ".w_q." in name or ".w_k." in name:
-            halves = weights[name]
-            weights[name] = rearrange(halves, "(h two pair) d -> (h pair two) d", two=2, pair=32)
-    wrong = smollm2.around(weights, model.tokenizer)
+    wrong = smollm2.load(reorder=lambda weight, heads: weight)
     assert loss(wrong, OPENING) > loss(model, OPENING) + 0.3
     assert "".join(wrong.write("The capital of France is", 1)) == " Paris"
 

@@ -30,7 +30,17 @@ def test_the_head_that_is_cut_looks_back_most_and_is_right_below(run):
     assert min(whole(run)) > 0.5
 
 
-def test_without_it_all_watched_heads_go_blind_and_the_list_is_lost(run):
+def test_the_loss_accuses_one_more_head_which_takes_less_of_each_score(run):
+    losses = {
+        head: without["second"] for head, without in zip(ALL, run["without each"], strict=True)
+    }
+    first, second, *_ = sorted(losses, key=losses.get, reverse=True)
+    assert {first, second} == {(17, 1), (1, 6)}
+    other = run["without each"][ALL.index((1, 6))]["scores"]
+    assert all(after > before / 3 for after, before in zip(other, whole(run), strict=True))
+
+
+def test_without_it_all_watched_heads_lose_their_target_and_the_list_is_lost(run):
     cut = run["without each"][ALL.index((17, 1))]
     assert all(
         after < 0.4 * before for after, before in zip(cut["scores"], whole(run), strict=True)

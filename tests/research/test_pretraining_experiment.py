@@ -210,7 +210,7 @@ def test_fine_tuning_gains_in_known_wordings_and_loses_in_new_ones_but_at_a_smal
 
     page = (ROOT / "lessons" / "16_pretraining.py").read_text("utf8")
     rows = {
-        "the head alone": "frozen",
+        "the head, 20 steps": "frozen",
         "at a fifth of the rate": "0.0001",
         "fine-tuned": "0.0005",
         "at three times the rate": "0.0015",
@@ -244,29 +244,17 @@ def test_with_eight_examples_each_draw_does_worse_than_with_two():
     assert all(b < a for a, b in zip(two, eight, strict=True))
 
 
-def of_capitals(run, of, is_capital):
-    """Count the answers of a draw to the questions for capitals, or to the others."""
-    answered = zip(run["told"], questions()[pretraining.LEARNED :], strict=True)
-    return sum(
-        of(told, *asked) for told, asked in answered if ("capital" in asked[0]) == is_capital
-    )
+def test_with_eight_examples_more_answers_repeat_a_word_of_the_question_than_with_two():
+    asked = [question for question, _ in questions()[pretraining.LEARNED :]]
 
+    def echoes(n):
+        return [
+            is_echo(*one)
+            for run in KEPT["examples"][n]
+            for one in zip(run["told"], asked, strict=True)
+        ]
 
-def test_eight_examples_lose_capitals_to_echoes_of_the_country_and_win_on_all_other_questions():
-    def right(told, _, word):
-        return one_word(told) == word.casefold()
-
-    def echo(told, question, _):
-        return is_echo(told, question)
-
-    for two, eight in zip(KEPT["examples"]["2"], KEPT["examples"]["8"], strict=True):
-        assert of_capitals(eight, right, True) < of_capitals(two, right, True)
-        assert of_capitals(eight, echo, True) > of_capitals(two, echo, True)
-        assert of_capitals(eight, right, False) > of_capitals(two, right, False)
-    echoes = [
-        sum(of_capitals(run, echo, True) for run in KEPT["examples"][n]) for n in ("1", "2", "8")
-    ]
-    assert echoes == [40, 10, 25]  # of 45
+    assert sum(echoes("8")) > 2 * sum(echoes("2"))
 
 
 def test_with_both_sides_the_n_gram_model_fills_blanks_as_the_page_says():

@@ -10,7 +10,7 @@ from course_lib.checking.ready_made import NORMS
 exercise = Exercise(
     reference=layer_norm,
     lesson="07",
-    title="Words of one size",
+    title="Tokens of one size",
     minutes=10,
     difficulty=1,
     hints=(

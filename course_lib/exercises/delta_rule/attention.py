@@ -20,7 +20,7 @@ exercise = Exercise(
     ),
     clauses={
         "of zeros before the first token": "one token",
-        "k_t S_t is v_t exactly": "with keys of length 1",
+        "is v_t exactly": "with keys of length 1",
         "Time O": GIVEN,
         "memory of the state": GIVEN,
     },

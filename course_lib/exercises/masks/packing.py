@@ -20,9 +20,9 @@ exercise = Exercise(
     ),
     clauses={
         "Short texts are packed": GIVEN,
-        "says which one each token is of": GIVEN,
-        "True if j <= i": "the_future_too",
-        "else False": "the_others",
+        "gives each token's document": GIVEN,
+        "in the same document": "the_others",
+        "and j <= i": "the_future_too",
     },
 )
 

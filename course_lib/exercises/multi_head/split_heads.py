@@ -9,7 +9,7 @@ from course_lib.multi_head import split_heads
 exercise = Exercise(
     reference=split_heads,
     lesson="06",
-    title="A part of each word for each head",
+    title="Columns for each head",
     minutes=6,
     difficulty=1,
     hints=(

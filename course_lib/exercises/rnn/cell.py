@@ -13,7 +13,7 @@ exercise = Exercise(
     minutes=5,
     difficulty=1,
     hints=(
-        "The word has d_in numbers and the state d_h. Which matrix turns which of them into d_h "
+        "The token has d_in numbers and the state d_h. Which matrix turns which of them into d_h "
         "numbers, so that the two can be added?",
         "Rows are tokens: does a weight then stand to the left or to the right of what it "
         "multiplies?",

@@ -14,8 +14,8 @@ exercise = Exercise(
     minutes=12,
     difficulty=3,
     hints=(
-        "Word and state are projected apart, each into three parts: reset, update, new. Why can "
-        "the two not be added straight away, as in the LSTM?",
+        "Token and state are projected apart, each into three parts: reset, update, new. Two pairs "
+        "of these parts are added straight away. What comes first for the third pair?",
         "The reset gate decides how much of the past reaches the proposal n. Which of the six "
         "parts holds the past for n?",
         "The new state is a mixture with the shares z and 1 - z. If z is 1, what does the formula "

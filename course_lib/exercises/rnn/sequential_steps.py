@@ -10,14 +10,14 @@ exercise = Exercise(
     lesson="01",
     title="What must wait for what",
     minutes=8,
-    difficulty=1,
+    difficulty=2,
     hints=(
         "Steps that can run side by side count once. Which of the three has to wait for each "
-        "word's turn?",
-        "Of all pairs of n words, one takes a stack of windows longest. Which pair is that, and "
-        "how far apart are its words?",
-        "You have already counted the layers that windows need for a distance. Which distance is "
-        "it here, for one word, for two, for n?",
+        "token's turn?",
+        "Of all pairs of n tokens, one takes a stack of windows longest. Which pair is that, and "
+        "how far apart are its tokens?",
+        "A state sees 1 + L (width - 1) tokens through L layers. How many must it see to hold both "
+        "tokens of that pair? Solve for L: what if the division leaves a remainder?",
     ),
     clauses={
         "States that do not wait": "work_of_attention",

@@ -13,10 +13,10 @@ exercise = Exercise(
     difficulty=2,
     hints=(
         "You have built one step. What does the second step need that only the first can give?",
-        "In xs of shape (n, d_in), which axis are the words on? And in (batch, n, d_in): does a "
-        "plain `for` loop still meet words?",
+        "In xs of shape (n, d_in), which axis are the tokens on? And in (batch, n, d_in): does a "
+        "plain `for` loop still meet tokens?",
         "After n steps there are n states of one shape. Which of torch's ways to join tensors "
-        "makes a new axis, and where do the words' places belong?",
+        "makes a new axis, and where does the axis of the tokens belong?",
     ),
     clauses={
         "The initial state h is not among": "initial_state_too",

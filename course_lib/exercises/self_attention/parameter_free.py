@@ -12,7 +12,7 @@ from course_lib.self_attention import parameter_free
 exercise = Exercise(
     reference=parameter_free,
     lesson="03",
-    title="Words that average their sentence",
+    title="Tokens that average their sentence",
     minutes=8,
     difficulty=2,
     hints=(

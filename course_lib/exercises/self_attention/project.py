@@ -1,4 +1,4 @@
-"""One word, three roles: what it looks for, what it is found by, what it hands over."""
+"""One token, three roles: what it looks for, what it is found by, what it hands over."""
 
 import torch
 
@@ -8,7 +8,7 @@ from course_lib.self_attention import project
 exercise = Exercise(
     reference=project,
     lesson="03",
-    title="One word, three roles",
+    title="One token, three roles",
     minutes=3,
     difficulty=1,
     hints=(

@@ -7,7 +7,7 @@ from course_lib.checking.exercise import GIVEN, Draw, Exercise
 
 exercise = Exercise(
     reference=selective,
-    lesson="15",
+    lesson="15_scan",
     title="A state that chooses what it keeps",
     minutes=12,
     difficulty=3,

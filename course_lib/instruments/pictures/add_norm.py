@@ -209,7 +209,10 @@ def orders() -> None:
 
 def learned(kept: Mapping[str, Any]) -> None:
     """Show what stacks of each depth, kind and initial weights have learned: held-out losses."""
-    title = "Of these, only pre-norm lets 32 blocks learn from all three initial weights"
+    title = (
+        "Pre-norm is the only one of the four ways by which 32 blocks learn "
+        "from all three initial weights"
+    )
     names = [f"{depth} blocks" for depth in kept["depths"]]
     figure, panels = plots.panels(title, names, size=(9.6, 3.4))
     said = []
@@ -290,7 +293,7 @@ def stream(kept: Mapping[str, Any]) -> None:
     """Show the root mean square of SmolLM2's residual stream at each level."""
     low, middle, high = (kept["others"][q] for q in ("0.05", "0.5", "0.95"))
     first = kept["first"]
-    title = "SmolLM2's stream grows 300-fold; one block multiplies a first token by 160"
+    title = "SmolLM2's stream grows 300-fold; one block multiplies a first token by over 100"
     figure, ax = plots.axes(title, "blocks below it", "root mean square", size=(7, 3.4))
     ax.fill_between(range(31), low, high, color=BLUE, alpha=0.25, linewidth=0)
     ax.semilogy(middle, color=BLUE)

@@ -188,8 +188,13 @@ def by_length(
     title = "In long words attention reads several times as many as a vector of its width"
     letters, share = "letters in the word (words tested)", "share of words all right"
     figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
-    shown = {"attention": "attention", "one vector": "one vector", "all letters alike": "average"}
-    heights = {"attention": 0.18, "one vector": 0.02, "all letters alike": 0.09}
+    shown = {"attention": "attention", "one vector": "one vector,", "all letters alike": "average"}
+    # two of the lines end as one, so their names stand side by side
+    places = {
+        "attention": (14.3, 0.17),
+        "one vector": (14.3, 0.04),
+        "all letters alike": (16.1, 0.04),
+    }
     said = []
     for (arm, name), colour in zip(shown.items(), plots.COLOURS[2::-1], strict=True):
         runs = torch.tensor([run["accuracy"] for run in figures[arm]])
@@ -198,8 +203,8 @@ def by_length(
         ax.plot(figures["lengths"], mean, color=colour)
         if arm in yours:
             ax.plot(figures["lengths"], yours[arm], "o", color=colour, markersize=5)
-        ax.text(14.3, heights[arm], name, color=colour, va="center")
-        said.append(f"{name}: {', '.join(f'{x:.2f}' for x in mean)}")
+        ax.text(*places[arm], name, color=colour, va="center")
+        said.append(f"{name.strip(',')}: {', '.join(f'{x:.2f}' for x in mean)}")
     wide = torch.tensor([run["accuracy"] for run in widths["runs"][WIDE]["1500"]]).mean(0).tolist()
     ax.plot(figures["lengths"], wide, color="0.3", linewidth=0.8)
     ax.annotate(
@@ -212,7 +217,7 @@ def by_length(
     )
     said.append(f"one vector, four times as wide: {', '.join(f'{x:.2f}' for x in wide)}")
     ax.text(11, 0.92, "dots: yours\nbands: three seeds", size="small", va="top", color="0.3")
-    ax.set(ylim=(0, 1), xlim=(2.6, 15.9), xticks=figures["lengths"])
+    ax.set(ylim=(0, 1), xlim=(2.6, 17.6), xticks=figures["lengths"])
     counted = zip(figures["lengths"], figures["words"], strict=True)
     ax.set_xticklabels([f"{n}\n({count})" for n, count in counted], size="x-small")
     plots.show(
@@ -259,8 +264,16 @@ def looks_and_uses(
     read: Sequence[str],
     marked: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Show weights beside drops in probability, a row for what is written, and mark cells."""
-    names = ["where it looks: the weights", "what it uses: the drop in probability"]
+    """Show weights beside drops in probability, a row for what is written, and mark cells.
+
+    A row of the stop is left out: its weight is on the end of what is read, which has no column.
+    """
+    if written[-1] == "stop":
+        written, weights, drops = written[:-1], weights[:-1], drops[:-1]
+    names = [
+        "where it looks: the weights",
+        "what it uses: the drop in probability (a rise counts as 0)",
+    ]
     figure, panels = plots.panels(title, names, size=(9.6, 3.9))
     slanted = {"rotation": 45, "ha": "right"} if max(map(len, read)) > 1 else {}
     # a model that has hardly learned may not write what is marked

@@ -1,7 +1,7 @@
 """Lesson 01's pictures: a long word, cells, two loops, gradients, lengths, and who waits."""
 
-from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Literal, get_args
 
 import torch
@@ -68,36 +68,88 @@ def long_word(heard: Sequence[str]) -> None:
 
 
 def said(heard: Mapping[str, Sequence[str]]) -> None:
-    """Show the sounds of the long word in two lines, and those that networks say for it.
+    """Show the sounds of the long word in two lines, and what networks say for each of them.
 
-    Blue are those that are also wanted, in this order.
+    A network's sounds are put under those that are wanted with the fewest edits.
     """
-    title = "The same long word, by two networks that were trained on long words"
+    columns, told, counts = _columns(heard.values()), [], []
+    for i, (name, sounds) in enumerate(heard.items(), 1):
+        counts.append(f"{sum(column[i] == column[0] != '' for column in columns)}")
+        told.append(f"{name}, {counts[-1]} of {len(WANTED)} right: {' '.join(sounds)}")
+    counted = f"{' and '.join(counts)} of {len(WANTED)}"
+    title = f"The same long word, after training on long words: {counted} sounds are right"
     figure, ax = plots.axes(title, "", "", size=(8, 3.1))
-    half, told = len(WANTED) // 2, []
-    rows: dict[str, Sequence[str]] = {"wanted": WANTED, **heard}
-    for row, (name, sounds) in enumerate(rows.items()):
-        blocks = SequenceMatcher(None, WANTED, sounds, autojunk=False).get_matching_blocks()
-        right = {block.b + i for block in blocks for i in range(block.size)}
-        if name != "wanted":
-            told.append(f"{name}, {len(right)} of {len(WANTED)} right: {' '.join(sounds)}")
-        for line in (0, 1):
-            y = -row - (len(rows) + 0.7) * line
-            ax.text(-0.7, y, name, ha="right", va="center", size="small")
-            for x, sound in enumerate(sounds[half * line : half * (line + 1)]):
-                colour = "0.35" if name == "wanted" else ORANGE
-                if name != "wanted" and half * line + x in right:
-                    colour = BLUE
-                _tile(ax, (x, y), sound, colour)
-    bottom = -2 * len(rows) - 0.7
-    _key(ax, bottom, {"wanted, in this order": BLUE, "not": ORANGE})
+    half = -(-len(columns) // 2)
+    names = ["wanted", *heard]
+    for place, column in enumerate(columns):
+        line, x = divmod(place, half)
+        for row, sound in enumerate(column):
+            if not sound and (row == 0 or not column[0]):
+                continue
+            colour = "0.35" if row == 0 else BLUE if sound == column[0] else ORANGE
+            y = -row - (len(names) + 0.7) * line
+            _tile(ax, (x, y), sound, colour if sound else "")
+    for line, (row, name) in product((0, 1), enumerate(names)):
+        y = -row - (len(names) + 0.7) * line
+        ax.text(-0.7, y, name, ha="right", va="center", size="small")
+    bottom = -2 * len(names) - 0.7
+    _key(ax, bottom, {"wanted here": BLUE, "not wanted here": ORANGE, "left out": ""})
     ax.set(xlim=(-2.6, half - 0.4), ylim=(bottom - 0.4, 0.6))
     ax.set_axis_off()
     plots.show(
         figure,
-        f"Wanted: {' '.join(WANTED)}. In blue, sounds that are wanted, in this order; the others "
-        f"are orange. {'. '.join(told)}.",
+        f"Wanted: {' '.join(WANTED)}. Each network's sounds are under those that are wanted, with "
+        "the fewest edits: blue where they agree, orange where they do not, hatched where one is "
+        f"left out. {'. '.join(told)}.",
     )
+
+
+def _columns(heard: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Put each wanted sound and what each network says there in a column, "" for nothing.
+
+    What a network adds before a wanted sound has columns of its own.
+    """
+    aligned = [_aligned(WANTED, sounds) for sounds in heard]
+    columns = []
+    for i, wanted in enumerate([*WANTED, ""]):
+        added = [here[i][:-1] for here in aligned]
+        for k in range(max(map(len, added), default=0)):
+            columns.append(["", *(more[k] if k < len(more) else "" for more in added)])
+        columns.append([wanted, *(here[i][-1] for here in aligned)])
+    return columns[:-1]
+
+
+def _aligned(wanted: Sequence[str], said: Sequence[str]) -> list[list[str]]:
+    """Return what is said at each wanted sound, after what is added before it; fewest edits.
+
+    The last one is the end, where nothing is wanted. Of several ways, the most sounds are right.
+    """
+    # cost[i][j]: edits, and wrong sounds, for the first i wanted and the first j said
+    cost = [[(i + j, i + j) for j in range(len(said) + 1)] for i in range(len(wanted) + 1)]
+    ways: dict[tuple[int, int], tuple[int, int]] = {}
+    for i, j in product(range(len(wanted) + 1), range(len(said) + 1)):
+        options = []
+        if i and j:
+            edits, wrong = cost[i - 1][j - 1]
+            differs = wanted[i - 1] != said[j - 1]
+            options.append(((edits + differs, wrong + 2 * differs), (i - 1, j - 1)))
+        if i:
+            edits, wrong = cost[i - 1][j]
+            options.append(((edits + 1, wrong + 1), (i - 1, j)))
+        if j:
+            edits, wrong = cost[i][j - 1]
+            options.append(((edits + 1, wrong + 1), (i, j - 1)))
+        if options:
+            cost[i][j], ways[i, j] = min(options)
+    place, found = (len(wanted), len(said)), [[""] for _ in [*wanted, ""]]
+    while place in ways:
+        (to_i, to_j), before = place, ways[place]
+        if before[0] == to_i:
+            found[to_i].insert(0, said[to_j - 1])
+        elif before[1] < to_j:
+            found[to_i - 1][-1] = said[to_j - 1]
+        place = before
+    return found
 
 
 def _key(ax: Axes, y: float, colours: Mapping[str, str]) -> None:
@@ -190,15 +242,18 @@ def gates() -> None:
     for gate in (reset, propose, update):
         diagram.arrow(token, gate, leave="E", role="stream")
     diagram.arrow((1.3, 4.2), (3.35, 3.0), "$W_{hn}$", via=[(1.3, 3.0)], role="key")
+    for x in (3.0, 9.1):  # both gates read the old state, too
+        diagram.arrow((1.3, 3.0), (x, 1.15), via=[(1.3, 0.65), (x, 0.65)], role="key")
     diagram.arrow(reset, times, role="weights")
     diagram.arrow((4.05, 3.0), (6.6, 2.05), via=[(6.6, 3.0)], role="key")
     diagram.arrow((7.75, 1.6), (8.1, 3.7), via=[(8.1, 1.6)], role="network")
     diagram.arrow(update, (9.8, 3.7), role="weights")
     diagram.show(
         "A gated recurrent unit. The token goes into the reset gate r, the candidate n and the "
-        "update gate z; both gates are functions of the token and the old state. Where r is near "
-        "0, the old state's part of the candidate is blocked. The new state is (1 - z) times n "
-        "plus z times the old state: where z is near 1, the old state passes along the top."
+        "update gate z. The old state goes into both gates, and through W_hn and the reset gate "
+        "into the candidate. Where r is near 0, the old state's part of the candidate is blocked. "
+        "The new state is (1 - z) times n plus z times the old state: where z is near 1, the old "
+        "state passes along the top."
     )
 
 
@@ -220,11 +275,14 @@ def gradients(untrained: Mapping[str, Tensor], trained: Mapping[str, Tensor]) ->
             ax.text(last + 0.4, relative[-1], text, color=colour, va="center", size="small")
             said.append(f"{text}, {last} back: {relative[-1]:.0e}")
     farthest = len(next(iter(untrained.values()))) - 1
+    note = "dashed: untrained, random vectors\nsolid: trained, the long word's letters"
+    ax.text(0.03, 0.06, note, size="small", color="0.3", transform=ax.transAxes)
     ax.set(xlim=(0, 1.32 * farthest), xticks=range(0, farthest + 1, 5))
     plots.show(
         figure,
         "Gradient of the last state by the token k steps back, relative to k = 0, on a logarithmic "
-        f"axis. {'; '.join(said)}.",
+        "axis. Untrained networks read random vectors, trained ones the long word. "
+        f"{'; '.join(said)}.",
     )
 
 
@@ -233,9 +291,10 @@ def by_length(lengths: Sequence[int], shares: Mapping[str, Sequence[float]], tit
     labels = "letters in the word", "share of words all right"
     figure, ax = plots.axes(title, *labels, size=(6.6, 3.4))
     for (name, share), colour in zip(shares.items(), plots.COLOURS, strict=False):
-        ax.plot(lengths, share, "o-", color=colour, markersize=4, label=name)
-    ax.set(ylim=(0, 1), xticks=lengths)
-    ax.legend()
+        ax.plot(lengths, share, "o-", color=colour, markersize=4)
+        at = {"xy": (lengths[0], share[0]), "xytext": (-4, 13), "textcoords": "offset points"}
+        ax.annotate(name, **at, color=colour)
+    ax.set(ylim=(-0.03, 1), xticks=lengths)
     said = "; ".join(f"{name}: {' '.join(f'{x:.2f}' for x in of)}" for name, of in shares.items())
     plots.show(
         figure,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
-BLUE, ORANGE, GREEN = plots.COLOURS[:3]
+BLUE, ORANGE, GREEN, PURPLE = plots.COLOURS[:4]
 GREY = "0.45"
 BUCKET_ROLES: tuple[Role, ...] = ("weights", "position", "network")
 
@@ -81,41 +81,37 @@ def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float
 
     `heads` are (name, numbers in a key, numbers that the head keeps, shares).
     """
-    title = "64 pairs: softmax does with keys of 4 numbers, a sum needs about 48 features"
-    label = "numbers in a key, or features"
+    title = "64 pairs: four numbers a key are enough for softmax, elu + 1 needs about 48 features"
+    label = "numbers in a key, features, or places"
     figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.8))
-    colours = {"exact": ORANGE, "linear": BLUE}
-    sides = {
-        "exact": ((-7, -3), "right"),
-        "linear": ((-7, 1), "right"),
-        "Linformer": ((-7, -3), "right"),
-    }
+    colours = {"exact": ORANGE, "linear": BLUE, "window": PURPLE}
+    sides = {"window": ((9, -4), "left")}  # all others at the left
+    aside = {"window": 1.05, "Linformer": 0.95}  # two heads with one number of places
     said = []
-    lines: dict[str, list[tuple[int, float]]] = {}
+    lines: dict[str, list[tuple[float, float]]] = {}
     for name, d_k, kept, shares in heads:
-        mean = sum(shares) / len(shares)
-        ax.plot([d_k] * len(shares), shares, "o", color=colours.get(name, GREEN), markersize=4)
-        points = lines.setdefault(name, [])
-        points.append((d_k, mean))
-        # two heads with keys of one size write below each other
-        low = -12 * [x for x, _ in points].count(d_k)
-        if name in colours:
-            ax.annotate(
-                f"{kept:,}", (d_k, mean), (7, low), textcoords="offset points", color=GREY,
-                size="small",
-            )  # fmt: skip
+        mean, x = sum(shares) / len(shares), d_k * aside.get(name, 1)
+        ax.plot([x] * len(shares), shares, "o", color=colours.get(name, GREEN), markersize=4)
+        lines.setdefault(name, []).append((x, mean))
+        place, side = ((-9, -15), "right") if name == "Linformer" else ((9, -15), "left")
+        if name in ("exact", "linear"):
+            place, side = (7, -12), "left"
+        ax.annotate(
+            f"{kept:,}", (x, mean), place, textcoords="offset points", color=GREY,
+            size="small", ha=side,
+        )  # fmt: skip
         said.append(f"{name}, {d_k}: {mean:.2f}, keeps {kept:,} numbers")
     for name, points in lines.items():
         colour = colours.get(name, GREEN)
         ax.plot(*zip(*points, strict=True), color=colour, linewidth=1.2)
-        place, side = sides.get(name, ((7, -10), "left"))
+        place, side = sides.get(name, ((-9, -3), "right"))
         ax.annotate(
             name, points[0], place, textcoords="offset points", color=colour, size="small", ha=side
         )
     ax.axhline(chance, color="0.6", linestyle=":", linewidth=1)
     ax.text(1.6, chance + 0.02, "chance", color="0.4", size="small")
     ax.text(90, 0.04, "grey: numbers that a head keeps", color=GREY, size="small", ha="right")
-    ax.set(xscale="log", xlim=(1.5, 90), ylim=(0, 1.14))
+    ax.set(xscale="log", xlim=(1.4, 90), ylim=(0, 1.14))
     ticks = [2, 4, 8, 16, 32, 48, 64]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.minorticks_off()
@@ -156,23 +152,33 @@ def hash_sort_cut(found: Sequence[int], chunk: int) -> None:
 def choices(
     title: str, losses: Mapping[str, Mapping[int, float]], full: float, blocks: int
 ) -> None:
-    """Show a model's loss by the share of the blocks that a query sees at most.
+    """Show a model's loss by the number of blocks that a query sees, the first without a choice.
 
     `losses` are by the way to choose and by how many of the `blocks` it sees, `full` with all.
     """
     figure, ax = plots.axes(
-        title, f"share of {blocks} blocks (%)", "loss on the second copy (nats)", size=(6.8, 3.4)
+        title,
+        "blocks that a query sees, at most",
+        "loss on the second copy (nats)",
+        size=(6.8, 3.4),
     )
     said = []
     for (name, by_blocks), colour in zip(losses.items(), (ORANGE, BLUE), strict=False):
-        shares = [(100 * n / blocks, loss) for n, loss in by_blocks.items()]
-        ax.plot(*zip(*shares, strict=True), "o-", color=colour)
-        ax.annotate(name, shares[0], (8, 2), textcoords="offset points", color=colour, size="small")
+        ax.plot(*zip(*by_blocks.items(), strict=True), "o-", color=colour)
+        # right of the last point, and above the line of all blocks
+        last = [*by_blocks.items()][-1]
+        ax.annotate(name, last, (7, 5), textcoords="offset points", color=colour, size="small")
         said.append(f"{name}: " + ", ".join(f"{x:.1f} with {n}" for n, x in by_blocks.items()))
+    first = next(iter(next(iter(losses.values())).items()))
+    ax.annotate(
+        "without a choice", first, (7, 3), textcoords="offset points", color="0.4", size="small"
+    )
     ax.axhline(full, color="0.4", linestyle=":", linewidth=1.2)
-    ax.plot(100, full, "o", color="0.4")
-    ax.text(98, full + 0.35, "all blocks", color="0.4", size="small", ha="right")
-    ax.set(ylim=(0, None), xlim=(0, 104))
+    ax.plot(blocks, full, "o", color="0.4")
+    ax.text(0.98 * blocks, full + 0.35, "all blocks", color="0.4", size="small", ha="right")
+    ax.set(ylim=(0, None), xlim=(0, 1.04 * blocks))
+    seen = sorted({n for by_blocks in losses.values() for n in by_blocks} | {blocks})
+    ax.set_xticks(seen, [str(n) for n in seen])
     plots.show(
         figure,
         f"Loss of SmolLM2 on the second copy of a list, by how many of {blocks} blocks it sees. "

@@ -1,4 +1,4 @@
-"""Lesson 08's pictures: blocks, the whole Transformer, its passes, and a model at work."""
+"""Lesson 08's pictures: the whole Transformer, its passes, and a model at work."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,10 @@ from course_lib.instruments.drawings import ROLES, SMALL, Box, Diagram, Role
 STEP, SIZE = 1.15, (3.6, 0.62)  # from part to part, and a part's size
 PART_ROLES: dict[str, Role] = {
     **drawings.PART_ROLES,
-    "norm": "norm",
-    "add": "stream",
     "add positions": "position",
     "linear": "value",
     "softmax": "value",
 }
-POST = (*drawings.ENCODER,)
-PRE = ("norm", "self-attention", "add", "norm", "feed-forward", "add")
 BELOW = ("embedding", "add positions")
 SHOWN = 0.05  # weights below have no number
 
@@ -35,25 +31,6 @@ def course_map() -> None:
         "The Transformer of 2017, all of it lit. An encoder block has self-attention and a "
         "feed-forward network; a decoder block has masked self-attention, cross-attention and a "
         "feed-forward network. Add & norm follows each of them.",
-    )
-
-
-def blocks() -> None:
-    """Show a block in both orders of norms, with shapes."""
-    diagram = Diagram()
-    for names, x, title in ((POST, 2.0, "post-norm, 2017"), (PRE, 8.4, "pre-norm")):
-        boxes = _upwards(diagram, names, x, r"$n \times d$")
-        top = boxes[-1]
-        diagram.arrow((x, -1.2), boxes[0])
-        diagram.arrow(top, (x, top.at[1] + 1.2))
-        for y in (-0.95, top.at[1] + 0.7):
-            diagram.text(r"$n \times d$", (x + 0.2, y), size=SMALL, align="left")
-        diagram.text(title, (x, top.at[1] + 1.5))
-    diagram.show(
-        "Two blocks, drawn from below. Post-norm: self-attention, add & norm, feed-forward, add & "
-        "norm. Pre-norm: norm, self-attention, add, norm, feed-forward, add. Each residual "
-        "connection passes one sublayer, with its norm in pre-norm. Every arrow carries n by d "
-        "numbers, the first and the last too."
     )
 
 
@@ -106,10 +83,9 @@ def _upwards(
         text = r"$m \times vocab$" if name == "linear" else shape
         diagram.text(text, at, size=SMALL, align="left" if inner > 0 else "right")
     for i, name in enumerate(names):
-        if name in ("add", "add & norm"):
-            # the branch begins below its norm, where that comes first
-            first = i - 2 if name == "add" else i - 1
-            start, side = boxes[first].at[1] - STEP / 2, x - inner * 2.15
+        if name == "add & norm":
+            # the branch begins below the sublayer
+            start, side = boxes[i - 1].at[1] - STEP / 2, x - inner * 2.15
             corners = [(side, start), (side, boxes[i].at[1])]
             diagram.arrow((x, start), boxes[i], via=corners, role="stream")
     return boxes
@@ -165,7 +141,10 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
     are those of the last letter of each pass, (passes, source). In a notebook, a slider goes from
     pass to pass.
     """
-    title = f"{source}: the last row of each pass is used, and what it looks at"
+    most = [source[i] for i in weights.argmax(-1).tolist()]
+    own = sum(row[-1] == letter for row, letter in zip(rows, most, strict=True))
+    title = "Each pass uses its last row"
+    title += f"; {own} of {len(rows)} look most at the letter that they write"
     figure, panels = plots.panels(title, ["likeliest letters", "weights"], size=(9, 3.6))
     letters, looks = panels
     for i, row in enumerate(rows):
@@ -185,8 +164,7 @@ def at_work(source: str, rows: Sequence[str], weights: Tensor) -> None:
     for i, j in (weights >= SHOWN).nonzero().tolist():
         ink = "white" if weights[i, j] < 0.5 else "black"
         looks.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center", color=ink, size="small")
-    looks.set(xlabel="letter of the source")
-    most = [source[i] for i in weights.argmax(-1).tolist()]
+    looks.set(xlabel="letter of the source", ylabel="letter that is written")
     told = [f"writes {row[-1]}, looks most at {x}" for row, x in zip(rows, most, strict=True)]
     passes = "; ".join(f"pass {i} {text}" for i, text in enumerate(told, 1))
     page = Path(__file__).with_name("passes.html").read_text("utf8")

@@ -1,39 +1,54 @@
-"""Lesson 11's pictures: what a score depends on, where each translator wins, and a beam."""
+"""Lesson 11's pictures: one text, where each translator wins, and a beam."""
 
 from collections.abc import Mapping
-from itertools import pairwise
+from typing import Any
 
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Box, Diagram, Role
 
+COPIED = plots.COLOURS[2]
 COLOURS: dict[str, str] = {
     "ours": plots.COLOURS[0],
     "Firefox": plots.COLOURS[1],
-    "your copy": plots.COLOURS[2],
+    "your copy": COPIED,
 }
 
 
-def questions() -> None:
-    """Show the five things that a translator's score depends on, each above its section."""
-    diagram = Diagram()
-    parts: tuple[tuple[str, str, Role], ...] = (
-        ("texts", "Away from home", "plain"),
-        ("split", "One word away", "plain"),
-        ("train", "How it was trained", "network"),
-        ("write", "The same decoding", "query"),
-        ("score", "Whose Portuguese?", "norm"),
-    )
-    boxes = []
-    for i, (name, section, role) in enumerate(parts):
-        boxes.append(diagram.box(name, (2.6 * i, 0), role, size=(1.9, 0.8)))
-        diagram.text(section, (2.6 * i, -0.9), size=SMALL)
-    for before, after in pairwise(boxes):
-        diagram.arrow(before, after)
-    said = "; ".join(f"{name}: {section}" for name, section, _ in parts)
-    diagram.show(
-        f"Five boxes in a row, each above the section that is about it. {said}. A score depends on "
-        "all five."
-    )
+SOURCE = "Energy consumption last seven days"
+COPY = "Energia produzida nos últimos sete dias"  # what `fuzzy_match` finds for it
+MEANINGS = (
+    "energy consumed in the last seven days",
+    "energy consumption of the last seven days",
+    "energy consumption lasts seven days",
+    "energy produced in the last seven days",
+)
+
+
+def one_text(duel: Mapping[str, Any]) -> None:
+    """Show a text, its reference and three translations, and what they share with the reference.
+
+    `duel` is that of research/results/translation.json.
+    """
+    rows = {row[0]: row[1:] for row in duel["corpora"]["held out"]["shown"]}
+    reference, ours, firefox = rows[SOURCE]
+    texts = {"reference": reference, "ours": ours, "Firefox": firefox, "a copy": COPY}
+    title = "A copy shares most words (bold) with the reference, but says “produced”"
+    figure, ax = plots.axes(title, "", "", size=(5.4, 2.9))
+    ax.set_axis_off()
+    ax.set(xlim=(0, 62), ylim=(-4.75, 0.5))
+    ax.text(0, 0, "to translate", color="0.4")
+    ax.text(14, 0, SOURCE, family="monospace")
+    said = []
+    for y, ((who, text), meaning) in enumerate(zip(texts.items(), MEANINGS, strict=True), 1):
+        ax.text(0, -y, who, color=COLOURS.get(who, COPIED if who == "a copy" else "0.4"))
+        x, shared = 14, [word for word in text.split() if word in reference.split()]
+        for word in text.split():
+            weight = "bold" if word in shared else "normal"
+            ax.text(x, -y, word, family="monospace", weight=weight)
+            x += len(word) + 1
+        ax.text(14, -y - 0.42, meaning, color="0.4", size="small", style="italic")
+        said.append(f"{who}: {text} ({meaning}), {len(shared)} words of the reference")
+    plots.show(figure, f"To translate: {SOURCE}. {'; '.join(said)}. Shared words are bold.")
 
 
 def parts(scores: Mapping[str, Mapping[str, float]], title: str) -> None:
@@ -69,18 +84,23 @@ def intervals(differences: Mapping[str, tuple[float, float]], title: str) -> Non
         ax.plot([low, high], [-y, -y], color=plots.COLOURS[0], linewidth=5, solid_capstyle="butt")
         # beside the bar, on the side away from the line
         x, align = (high + gap, "left") if high > 0 else (low - gap, "right")
-        text = f"{low:+.1f} to {high:+.1f}"
+        text = _range(low, high)
         ax.text(x, -y, text, va="center", ha=align, size="small")
     room = 0.42 * (max(ends) - min(ends))  # for the numbers
     ax.set(xlim=(min(ends) - room, max(ends) + room), ylim=(0.5 - len(differences), 0.5))
     ax.set_yticks([-y for y in range(len(differences))], list(differences))
-    said = "; ".join(f"{x}: {low:+.1f} to {high:+.1f}" for x, (low, high) in differences.items())
+    said = "; ".join(f"{x}: {_range(*ends)}" for x, ends in differences.items())
     plots.show(figure, f"Intervals of differences in BLEU, and a line at 0. {said}.")
 
 
+def _range(low: float, high: float) -> str:
+    """Return both ends with their signs, a minus as wide as a plus."""
+    return f"{low:+.1f} to {high:+.1f}".replace("-", "−")
+
+
 def beam() -> None:
-    """Show a model of two steps as a tree, in which greedy misses the likeliest sentence."""
-    diagram, small = Diagram(), (2.1, 0.8)
+    """Show a model of three steps as a tree, in which greedy misses the likeliest sentence."""
+    diagram, small = Diagram(), (1.5, 0.8)
     start = diagram.box("start", (0, 0), size=small)
 
     def branch(
@@ -92,32 +112,38 @@ def beam() -> None:
         width: float = 1.2,
     ) -> Box:
         end = diagram.box(text, at, role, size=small)
-        middle = begin.at[0] + 1.6
+        middle = begin.at[0] + 1.05
         corners = [(middle, begin.at[1]), (middle, at[1])]
         diagram.arrow(begin, end, via=corners, role=role, width=width)
-        diagram.text(chance, (middle + 0.45, at[1] + 0.28), size=SMALL)
+        diagram.text(chance, (middle + 0.42, at[1] + 0.28), size=SMALL)
         return end
 
-    das = branch(start, "das", (3.6, -2.7), "0.1", "dim")
-    haus = branch(start, "Haus", (3.6, 2.4), "0.5")
-    ein = branch(start, "ein", (3.6, -0.9), "0.4", width=2.6)
-    for begin, text, y, chance, product in (
-        (haus, "am", 2.4, "0.3", "0.15: alive"),
-        (haus, "im", 1.2, "0.2", "0.10"),
-        (ein, "Heim, stop", -1.5, "0.1", "0.04"),
-        (das, "Haus, stop", -2.7, "1.0", "0.10"),
-        (haus, "stop", 3.6, "0.5", "0.25: greedy"),
-        (ein, "Haus, stop", -0.3, "0.9", "0.36: likeliest"),
+    # what the beam drops is grey, and below what it keeps
+    the = branch(start, "the", (2.7, -2.7), "0.1", "dim")
+    branch(the, "house", (5.4, -2.7), "1.0", "dim")
+    house = branch(start, "house", (2.7, 2.4), "0.5")
+    branch(house, "in", (5.4, 1.2), "0.2", "dim")
+    branch(house, "stop", (5.4, 3.6), "0.5")
+    by = branch(house, "by", (5.4, 2.4), "0.3")
+    branch(by, "sea", (8.1, 2.4), "1.0")
+    a = branch(start, "a", (2.7, -0.9), "0.4", width=2.6)
+    branch(a, "home", (5.4, -1.5), "0.1", "dim")
+    a_house = branch(a, "house", (5.4, -0.3), "0.9", width=2.6)
+    branch(a_house, "stop", (8.1, -0.3), "1.0", width=2.6)
+    for text, at, kept in (
+        ("= 0.25: greedy", (6.3, 3.6), True),
+        ("= 0.15", (9.0, 2.4), True),
+        ("= 0.10", (6.3, 1.2), False),
+        ("= 0.36: likeliest", (9.0, -0.3), True),
+        ("= 0.04", (6.3, -1.5), False),
+        ("= 0.10", (6.3, -2.7), False),
     ):
-        kept = ":" in product
-        width = 2.6 if "likeliest" in product else 1.2
-        branch(begin, text, (7.4, y), chance, "plain" if kept else "dim", width)
-        colour = "black" if kept else "0.4"
-        diagram.text(f"= {product}", (8.65, y), align="left", colour=colour)
+        diagram.text(text, at, align="left", colour="black" if kept else "0.4")
     diagram.show(
-        "A tree of two steps. From start: Haus 0.5, ein 0.4, das 0.1. After Haus: stop 0.5, which "
-        "makes 0.25, am 0.3, which makes 0.15, and im 0.2, which makes 0.10. After ein: Haus 0.9, "
-        "which makes 0.36, and Heim 0.1, which makes 0.04. After das: Haus, 0.10. The likeliest "
-        "sentence is ein Haus, and it does not begin with the likeliest token. A beam of 2 keeps "
-        "Haus and ein. Then Haus is finished, and ein Haus and Haus am are alive; the rest is grey."
+        "A tree of three steps. From start: house 0.5, a 0.4, the 0.1. After house: stop 0.5, "
+        "which makes 0.25, by 0.3, and in 0.2, which makes 0.10. After a: house 0.9, and home 0.1, "
+        "which makes 0.04. After the: house, 0.10. After house by: sea, 0.15. After a house: stop, "
+        "0.36. The likeliest sentence is a house, and it does not begin with the likeliest token. "
+        "A beam of 2 keeps house and a. Then house is finished, and a house and house by are "
+        "alive; the rest is grey."
     )

@@ -12,7 +12,8 @@ from torch import Tensor
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
-WORDS = "shall i compare thee".split()
+WORDS = "Shall I compare thee".split()
+INPUTS = ["start", *WORDS[:-1]]  # shifted right
 BLUE, ORANGE = plots.COLOURS[:2]
 CORNERS = {"not good": (1, 1), "good": (1, -1), "not bad": (-1, 1), "bad": (-1, -1)}
 KIND = ("good", "not bad")
@@ -24,7 +25,7 @@ def shifted() -> None:
     rows = {}
     parts: tuple[tuple[float, str, Sequence[str], Role], ...] = (
         (0, "text", WORDS, "value"),
-        (2.2, "inputs", ["start", *WORDS[:-1]], "stream"),
+        (2.2, "inputs", INPUTS, "stream"),
         (5.2, "to predict", WORDS, "value"),
     )
     for y, name, shown, role in parts:
@@ -42,9 +43,9 @@ def shifted() -> None:
         diagram.arrow(read, (read.at[0], 3.3))
         diagram.arrow((said.at[0], 4.1), said)
     diagram.show(
-        "Aligned rows of four positions. Text: shall, i, compare, thee. Arrows lead from each "
-        "token but the last one position to the right, into the inputs: start, shall, i, compare. "
-        "Above, a decoder must predict the text: shall from start; i from start and shall; and so "
+        "Aligned rows of four positions. Text: Shall, I, compare, thee. Arrows lead from each "
+        "token but the last one position to the right, into the inputs: start, Shall, I, compare. "
+        "Above, a decoder must predict the text: Shall from start; I from start and Shall; and so "
         "on. What a position must predict is the input of the next position."
     )
 
@@ -68,8 +69,8 @@ def masked(scores: Tensor, visible: Tensor, weights: Tensor) -> None:
                 text = f"{number:.2f}" if name == "weights" else f"{number:g}"
                 colour = "white" if dark else "black"
                 ax.text(j, i, text if seen else "", ha="center", va="center", color=colour)
-        ax.set_xticks(range(4), WORDS, rotation=30)
-        ax.set_yticks(range(4), WORDS if name == "scores" else [])
+        ax.set_xticks(range(4), INPUTS, rotation=30)
+        ax.set_yticks(range(4), INPUTS if name == "scores" else [])
         ax.tick_params(length=0)
         ax.set(xlabel="key", xlim=(-0.52, 3.52), ylim=(3.52, -0.52))
         ax.spines[:].set_visible(False)
@@ -80,7 +81,7 @@ def masked(scores: Tensor, visible: Tensor, weights: Tensor) -> None:
     ]
     plots.show(
         figure,
-        "Three tables over shall, i, compare, thee. In the scores every cell has a number. In the "
+        "Three tables over start, Shall, I, compare. In the scores every cell has a number. In the "
         "masked scores the cells above the diagonal are hatched. The weights of each row sum to "
         f"one over the cells that are left: {'; '.join(rows)}.",
     )
@@ -99,8 +100,10 @@ def boasts(whole: Mapping[str, float], past: Mapping[str, Tensor], vocab: int) -
     colours = dict(zip(past, plots.COLOURS, strict=False))
     for name in sorted(past, key=lambda x: past[x][-1].item()):
         label_at = max(past[name][-1].item(), label_at + 0.06 * top)
-        label = f"{name}, boast {whole[name]:.2f}"
+        label = f"{name} {whole[name]:.2f}"
         ax.text(longest + 0.7, label_at, label, color=colours[name], size="small", va="center")
+    label_at += 0.06 * top
+    ax.text(longest + 0.7, label_at, "loss on whole lines", color="0.3", size="small", va="center")
     know_nothing = torch.tensor(vocab).log().item()
     ax.hlines(know_nothing, 0, longest, color="0.5", linestyle="--", linewidth=1, zorder=0)
     text = "all characters equally likely"
@@ -108,8 +111,8 @@ def boasts(whole: Mapping[str, float], past: Mapping[str, Tensor], vocab: int) -
     quarters = range(longest // 4, longest + 1, longest // 4)
     ax.set(ylim=(0, top), xlim=(0, 1.3 * longest), xticks=[1, *quarters])
     ends = [
-        f"{name} {losses[0]:.2f}, {losses[len(losses) // 2 - 1]:.2f} and {losses[-1]:.2f}, with a "
-        f"boast of {whole[name]:.2f}"
+        f"{name} {losses[0]:.2f}, {losses[len(losses) // 2 - 1]:.2f} and {losses[-1]:.2f}, and "
+        f"{whole[name]:.2f} on whole lines"
         for name, losses in past.items()
     ]
     plots.show(

@@ -43,6 +43,9 @@ def texts(written: Mapping[str, str], title: str) -> None:
             ax.text(0, y, indent + row, transform=ax.transAxes, **look)
             if goes_on:
                 ax.text(0, y, GOES_ON, transform=ax.transAxes, color="0.55", **look)
+    if any(goes_on for text in written.values() for _, goes_on in _wrapped(text)):
+        note = {"x": 0.01, "ha": "left", "size": "small", "color": "0.45"}
+        figure.supxlabel(f"{GOES_ON}continues a line", **note)
     said = " ".join(f"{name}: “{_told(text)}”." for name, text in written.items())
     plots.show(figure, f"{len(names)} texts, with / for a line break. {said}")
 
@@ -86,7 +89,7 @@ def shifted(text: str) -> None:
 
 def counted(losses: Mapping[str, Mapping[int, float]]) -> None:
     """Show the held-out loss of each way to count, by characters of context."""
-    title = "Counting is best with four to six characters of context"
+    title = "Each way to count has a best length of context, and it is not the longest"
     figure, ax = plots.axes(title, "characters of context", NATS)
     said = []
     for (name, by_length), colour in zip(losses.items(), plots.COLOURS, strict=False):
@@ -196,7 +199,7 @@ def by_context(
     curves: Mapping[str, Mapping[int, float]], baselines: Mapping[str, float], title: str
 ) -> None:
     """Show what each model pays for line ends, by the window that it reads, beside counts."""
-    label = "characters that it can read, at most"
+    label = "characters in a window, of which the second half is scored"
     figure, ax = plots.axes(title, label, "does the line end? (nats)", size=(7.4, 3.8))
     windows = sorted({n for losses in curves.values() for n in losses})
     said = []
@@ -212,7 +215,7 @@ def by_context(
         said.append(f"{name} " + ", ".join(f"{loss:.3f} with {n}" for n, loss in losses.items()))
     ax.set_xscale("log", base=2)
     ax.set(xticks=windows, xticklabels=windows, xlim=(1.8, 7 * windows[-1]), ylim=(0, None))
-    plots.show(figure, f"Loss of line ends by the characters that it can read. {'; '.join(said)}.")
+    plots.show(figure, f"Loss of line ends by the characters in a window. {'; '.join(said)}.")
 
 
 def ladder(figures: Mapping[str, Any], title: str) -> None:

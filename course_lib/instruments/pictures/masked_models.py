@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import log
 from statistics import mean
 from typing import Any
 
-from jaxtyping import Float
 from matplotlib.axes import Axes
-from torch import Tensor
 
 from course_lib.data.questions import is_echo, questions
 from course_lib.instruments import plots
@@ -111,7 +108,7 @@ def _said(labels: Sequence[int], runs: Mapping[str, Sequence[Sequence[float]]]) 
     )
 
 
-LISTS = {"known": "drawn as the labels were", "new wordings": "wordings that no label has"}
+LISTS = {"known": "known wordings", "new wordings": "new wordings"}
 
 
 def intents(figures: Mapping[str, Any], control: Mapping[str, Any], title: str) -> None:
@@ -140,32 +137,6 @@ def intents(figures: Mapping[str, Any], control: Mapping[str, Any], title: str) 
     panels[0].set(ylabel="right actions, %")
     _names(panels[1], 1.25 * labels[-1], ends, colours, 5)
     plots.show(figure, f"Percent right, means of three seeds. {'. '.join(said)}.")
-
-
-def each_hidden(
-    words: Sequence[str], chances: Float[Tensor, "n vocab"], known: Sequence[str]
-) -> None:
-    """Show what a masked model says where each word of a text is hidden in turn.
-
-    `known` are the words of the vocabulary, the first of which stands for all others.
-    """
-    guesses = [known[int(i)] for i in chances.argmax(-1)]
-    numbers = [known.index(word) if word in known else 0 for word in words]
-    own = [row[i].item() for row, i in zip(chances, numbers, strict=True)]
-    title = f"Each word hidden in turn: mean log p {mean(map(log, own)):.2f}"
-    figure, ax = plots.axes(title, "", "p of the hidden word", size=(8, 2.9))
-    places = range(len(words))
-    ax.bar(places, own, color=BLUE, alpha=0.6)
-    for x, (word, guess, chance) in enumerate(zip(words, guesses, own, strict=True)):
-        ax.text(x, chance + 0.02, guess, ha="center", color=GREEN if guess == word else GREY)
-    ax.set_xticks(list(places), list(words))
-    ax.set(ylim=(0, max(0.5, 1.15 * max(own))))
-    said = ", ".join(f"{w}: {g}, {p:.2f}" for w, g, p in zip(words, guesses, own, strict=True))
-    plots.show(
-        figure,
-        f"The text {' '.join(words)}, each word hidden in turn; above it the model's first guess, "
-        f"and p of the word itself. {said}.",
-    )
 
 
 def examples_in_the_prompt(figures: Mapping[str, Any], title: str) -> None:

@@ -1,4 +1,4 @@
-"""Lesson 15's pictures: a scan, the delta rule, recall by steps and layers, models of 2026."""
+"""Lesson 15's pictures: a scan, the delta rule, recall by steps, models of 2026."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.patches import Rectangle
 
 from course_lib.instruments import plots
-from course_lib.instruments.drawings import Diagram
+from course_lib.instruments.drawings import SMALL, Diagram
 from course_lib.instruments.ten_swaps import SWAPS
 
 BLUE, ORANGE = plots.COLOURS[:2]
@@ -65,23 +65,25 @@ def delta_rule() -> None:
     key = diagram.box("$k_t$", (0, 0), "key", size=(1.1, 0.8))
     old = diagram.matrix("", (3, 2), (2.6, 0), "stream", cell=0.45)
     diagram.text(r"$S_{t-1}$: $d \times d_v$", (2.6, 1.1))
-    minus = diagram.box("−", (5.0, 0), "plain", size=(0.8, 0.8))
-    value = diagram.box("$v_t$", (5.0, 1.9), "value", size=(1.1, 0.8))
-    share = diagram.box(r"$\times\, \beta_t$", (7.0, 0), "weights", size=(1.2, 0.8))
-    add = diagram.box("+", (9.2, 0), "plain", size=(0.8, 0.8))
-    new = diagram.matrix("", (3, 2), (11.2, 0), "stream", cell=0.45)
-    diagram.text(r"$S_t$: $d \times d_v$", (11.2, 1.1))
+    minus = diagram.box("−", (5.2, 0), "plain", size=(0.8, 0.8))
+    value = diagram.box("$v_t$", (5.2, 1.9), "value", size=(1.1, 0.8))
+    share = diagram.box(r"$\times\, \beta_t$", (7.2, 0), "weights", size=(1.2, 0.8))
+    add = diagram.box("+", (9.8, 0), "plain", size=(0.8, 0.8))
+    new = diagram.matrix("", (3, 2), (11.7, 0), "stream", cell=0.45)
+    diagram.text(r"$S_t$: $d \times d_v$", (11.7, 1.1))
     diagram.arrow(key, old)
     diagram.arrow(old, minus, "held")
+    diagram.text(r"$1 \times d_v$", (3.95, 0.5), size=SMALL)
     diagram.arrow(value, minus)
     diagram.arrow(minus, share)
     diagram.arrow(share, add, r"$k_t \,\cdot$")
-    diagram.arrow(old, add, "all that was there", via=[(2.6, -1.9), (9.2, -1.9)], role="stream")
+    diagram.text(r"$d \times d_v$", (8.6, 0.5), size=SMALL)
+    diagram.arrow(old, add, "all that was there", via=[(2.6, -1.9), (9.8, -1.9)], role="stream")
     diagram.arrow(add, new)
-    diagram.arrow(new, (11.2, -1.7), "$q_t$ reads")
-    diagram.text("$o_t$", (11.2, -1.95))
+    diagram.arrow(new, (11.7, -1.7), "$q_t$ reads")
+    diagram.text("$o_t$", (11.7, -1.95))
     diagram.show(
-        "The delta rule. The key reads what the state S, d by d_v, holds for it. That is "
+        "The delta rule. The key reads what the state S, d by d_v, holds for it, 1 by d_v. That is "
         "subtracted from the value, times beta, and multiplied with the key again, which makes a "
         "matrix of d by d_v. This matrix is added to the state, which the query reads: the "
         "output o.",
@@ -116,30 +118,6 @@ def by_steps(arms: Arms, last: float) -> None:
         f"Rewritten keys recalled, percent, means over the seeds, against the steps of training, "
         f"logarithmic. {'; '.join(said)}. Always naming the last value written: {100 * last:.0f}.",
     )
-
-
-def by_layers(arms: Arms, last: float) -> None:
-    """Show recall, a point a seed, for stored models with different layers.
-
-    `last` is what the value written last gives, whichever key is asked for.
-    """
-    title = "Attention recalls over a memory as it does over attention"
-    figure, ax = plots.axes(title, "rewritten keys recalled, %", "", size=(7.4, 2.7))
-    names = [" + ".join(arm["layers"]).replace("delta rule", "memory") for arm in arms]
-    said = []
-    for row, (name, arm) in enumerate(zip(names, arms, strict=True)):
-        percent = [100 * share for share in arm["recalled"]]
-        colour = ORANGE if "attention" in arm["layers"] else BLUE
-        ax.plot(percent, [row] * len(percent), "o", color=colour, alpha=0.7)
-        said.append(f"{name}: {', '.join(f'{share:.0f}' for share in percent)}")
-    ax.axvline(100 * last, color="0.5", linestyle=":")
-    ax.text(
-        100 * last + 1.5, -0.42, "always the last value", color="0.4", size="small", va="center"
-    )
-    ax.set_yticks(range(len(names)), names)
-    ax.set(xlim=(0, 104), ylim=(len(names) - 0.5, -0.75))
-    told = f"{'; '.join(said)}; always the last value: {100 * last:.0f}"
-    plots.show(figure, f"Rewritten keys recalled, percent, a point a seed. {told}.")
 
 
 def swaps(arms: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, Sequence[float]]) -> None:

@@ -15,11 +15,11 @@ FAINT = 0.1  # weights below are not drawn
 
 
 def two_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]) -> None:
-    """Show a sentence, and what two heads look at: arcs above and below it.
+    """Show a sentence, and what two heads look at: arcs above and below it, with arrowheads.
 
     `weights` are those of both heads, (n + 1, n + 1) with a first token that is not shown.
     """
-    figure, ax = plots.plt.subplots(figsize=(8, 3.1))
+    figure, ax = plots.plt.subplots(figsize=(8, 3.4))
     ends, at = 0.0, []
     for word in words:
         width = 0.55 + 0.2 * len(word.strip())
@@ -35,21 +35,24 @@ def two_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]
                     continue
                 wide, middle = at[i] - at[j], (at[i] + at[j]) / 2
                 half = (0, 180) if side > 0 else (180, 360)
-                high = 1.1 * wide**0.6
-                arc = Arc((middle, 0.42 * side), wide, high, theta1=half[0], theta2=half[1])
-                arc.set(color=colour, linewidth=0.4 + 2.6 * weight, alpha=0.25 + 0.75 * weight)
+                # arcs of one width end at depths of their own
+                high = 1.1 * wide**0.6 * (1 if side > 0 else 0.55 + 0.06 * i)
+                arc = Arc((middle, 0.5 * side), wide, high, theta1=half[0], theta2=half[1])
+                style = {"color": colour, "alpha": 0.25 + 0.75 * weight}
+                arc.set(linewidth=0.4 + 2.6 * weight, **style)
                 ax.add_patch(arc)
+                ax.plot(at[j], 0.47 * side, "v" if side > 0 else "^", markersize=6, **style)
                 looked.append(f"{words[i].strip()} at {words[j].strip()} {weight:.2f}")
-        ax.text(0, 1.9 if side > 0 else -2.8, name, color=colour, va="center")
+        ax.text(0, 1.9 if side > 0 else -3.2, name, color=colour, va="center")
         said.append(f"{name}: {', '.join(looked)}")
     for x, word in zip(at, words, strict=True):
         ax.text(x, 0, word.strip(), ha="center", va="center")
-    ax.set(xlim=(-0.1, ends + 0.1), ylim=(-3.1, 2.2))
+    ax.set(xlim=(-0.1, ends + 0.1), ylim=(-3.5, 2.2))
     ax.set_axis_off()
     plots.show(
         figure,
-        f"The sentence “{''.join(words)}” with arcs from tokens to those that they look at, above "
-        f"for one head of SmolLM2 and below for another. {'. '.join(said)}.",
+        f"The sentence “{''.join(words)}” with arrows from tokens to those that they look at, "
+        f"above for one head of SmolLM2 and below for another. {'. '.join(said)}.",
     )
 
 
@@ -157,16 +160,19 @@ def line_and_cloud(wanted: Tensor, answers: Mapping[str, Tensor]) -> None:
     )
 
 
-def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
+def steered(whole: Tensor, silent: Tensor, shifted: Tensor) -> None:
     """Show head 19.7's weights (n, n) on a list that is read twice, after one first token.
 
     As they are, while head 17.1 is silent, and while it looks two tokens back.
     """
-    title = "Silence head 17.1, and head 19.7 goes blind; turn it, and the line moves by a token"
+    title = (
+        "Without head 17.1, head 19.7 loses its target; "
+        "with 17.1 two tokens back, the target moves by one"
+    )
     names = ["as it is", "head 17.1 silent", "head 17.1 looks two back"]
     figure, panels = plots.panels(title, names, size=(8, 3.1))
     length = len(whole) // 2
-    for ax, weights in zip(panels, (whole, silent, turned), strict=True):
+    for ax, weights in zip(panels, (whole, silent, shifted), strict=True):
         # a root, so that small weights are seen
         shown = weights[length + 1 :, 1 : length + 1].numpy()
         image = ax.imshow(shown, norm=PowerNorm(0.5, 0, 1))
@@ -178,7 +184,7 @@ def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
     figure.colorbar(image, ax=panels, label="weight")
     panels[0].set(ylabel="query: second copy")
     one, two = (
-        [x.diagonal(further - length)[4:].mean() for x in (whole, silent, turned)]
+        [x.diagonal(further - length)[4:].mean() for x in (whole, silent, shifted)]
         for further in (1, 2)
     )
     plots.show(
@@ -190,9 +196,8 @@ def steered(whole: Tensor, silent: Tensor, turned: Tensor) -> None:
     )
 
 
-def nine_heads(words: Sequence[str], weights: Tensor) -> None:
+def nine_heads(title: str, words: Sequence[str], weights: Tensor) -> None:
     """Show what the heads of one layer look at from the last of some tokens, (heads, tokens)."""
-    title = f"One layer, one token, “{words[-1]}”: its heads look at different places"
     figure, ax = plots.axes(title, "", "", size=(8, 3.6))
     rows = [f"head {i}" for i in range(1, 1 + len(weights))]
     plots.heat_map(ax, torch.cat([weights, weights.mean(0, keepdim=True)]), [*rows, "mean"], words)
@@ -217,14 +222,16 @@ def one_look(title: str, figures: Mapping[str, Mapping]) -> None:
     figure, panels = plots.panels(title, list(names.values()), size=(8, 2.5))
     said = []
     for ax, (key, name) in zip(panels, names.items(), strict=True):
+        most = max(run[row] for run in figures[key]["runs"] for row in rows)
         for y, (row, colour) in enumerate(rows.items()):
             losses = [run[row] for run in figures[key]["runs"]]
             mean = sum(losses) / len(losses)
             ax.barh(y, mean, height=0.6, color=colour)
             ax.plot(losses, [y] * len(losses), "o", color="0.2", markersize=3)
-            ax.text(max(losses) + 0.3, y, f"{mean:.1f}", va="center", size="small")
+            at = max(losses) + 0.03 * most
+            ax.text(at, y, f"mean {mean:.1f}", va="center", size="small")
             said.append(f"{name}, {row}: {mean:.1f}")
-        ax.set(xlabel="loss (nats)", ylim=(2.6, -0.6), xlim=(0, 17), yticks=[])
+        ax.set(xlabel="loss (nats)", ylim=(2.6, -0.6), xlim=(0, 1.3 * most), yticks=[])
     panels[0].set_yticks(range(3), labels, size="small")
     plots.show(
         figure,

@@ -1,6 +1,7 @@
 """Lesson 04's pictures: where positions enter, waves, clocks with hands, loss by position."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -143,7 +144,9 @@ def clocks(turn: Turn = rotary) -> None:
         for row, name in enumerate(NAMES):
             ax = faces[row * len(pairs) + column]
             _face(ax, query[row], key[row])
-            ax.set_title(f"i = {i}, j = {j}\nq · k = {score:.2f}" if row == 0 else "", size="small")
+            ax.set_title(f"i = {i}, j = {j}" if row == 0 else "", size="small")
+            if row == len(NAMES) - 1:
+                ax.text(0, -1.9, f"q · k = {score:.2f}", ha="center", size="large")
             if column == 0:
                 ax.text(-1.6, 0, name, rotation=90, ha="center", va="center", size="small")
     plots.show(
@@ -160,7 +163,7 @@ def clocks_by_hand(turn: Turn) -> None:
     positions = torch.arange(FAR + 1)
     hands = [_hands(turn, position) for position in positions.tolist()]
     scores = [_score(hands[i], hands[0]) for i in range(FAR + 1)]
-    title = "A query and a key, two hands each: their score knows the distance alone"
+    title = "A query and a key, two hands each: the score depends on the distance alone"
     figure, (fast, slow, curve) = plots.panels(
         title, [*NAMES, "score by distance"], size=(8.4, 2.7)
     )
@@ -194,9 +197,16 @@ def _score(query: list[list[float]], key: list[list[float]]) -> float:
 
 def _face(ax: Axes, query: Sequence[float], key: Sequence[float]) -> None:
     ax.add_patch(Circle((0, 0), 1, fill=False, color="0.7"))
-    for name, (across, up), colour in (("k", key, ROLES["key"]), ("q", query, ROLES["query"])):
+    angles = [math.atan2(up, across) for across, up in (query, key)]
+    # letters of hands that are close to each other are written further apart
+    apart = math.remainder(angles[0] - angles[1], 2 * math.pi)
+    aside = math.copysign(max(0.0, 0.5 - abs(apart)) / 2, apart)
+    parts = (("k", key, angles[1] - aside), ("q", query, angles[0] + aside))
+    for name, (across, up), at in parts:
+        colour = ROLES["key" if name == "k" else "query"]
         ax.plot([0, across], [0, up], color=colour, marker="o", markevery=[1])
-        ax.text(1.25 * across, 1.25 * up, name, color=colour, ha="center", va="center")
+        there = 1.28 * math.cos(at), 1.28 * math.sin(at)
+        ax.text(*there, name, color=colour, ha="center", va="center")
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect=1)
     ax.set_axis_off()
 

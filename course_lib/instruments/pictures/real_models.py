@@ -1,4 +1,4 @@
-"""Lesson 09's pictures: three outlines, a gate, shared keys, a cache, and a leak."""
+"""Lesson 09's pictures: three outlines, a gate, shared keys and a cache."""
 
 from course_lib.instruments.drawings import SMALL, Box, Diagram, Role
 
@@ -106,7 +106,7 @@ def shared_keys() -> None:
     """Show nine query heads with nine, three and one key and value head."""
     diagram, wide = Diagram(), 0.38
     ways = {9: "multi-head, $G = 9$", 3: "grouped, $G = 3$\n(SmolLM2)", 1: "multi-query, $G = 1$"}
-    roles: tuple[tuple[Role, float], ...] = (("key", 0.9), ("value", 0.0))
+    roles: tuple[tuple[Role, float], ...] = (("key", 1.1), ("value", 0.0))
     for left, (groups, name) in zip((1.4, 5.3, 9.2), ways.items(), strict=True):
         share = 9 // groups
         for role, y in roles:
@@ -115,10 +115,11 @@ def shared_keys() -> None:
                 diagram.box("", (x, y), role, size=(wide * share - 0.08, 0.55))
         for h in range(9):
             x = left + wide * h
-            diagram.box("", (x, 2.4), "query", size=(wide - 0.08, 0.55))
-            diagram.arrow((x, 2.12), (x, 1.18), role="weights")
+            diagram.box("", (x, 2.6), "query", size=(wide - 0.08, 0.55))
+            for start, end in ((2.32, 1.38), (0.82, 0.28)):
+                diagram.arrow((x, start), (x, end), role="weights")
         diagram.text(name, (left + 4 * wide, -0.9), size=10)
-    for text, y in (("query\nheads", 2.4), ("key\nheads", 0.9), ("value\nheads", 0.0)):
+    for text, y in (("query\nheads", 2.6), ("key\nheads", 1.1), ("value\nheads", 0.0)):
         diagram.text(text, (1.0, y), size=SMALL, align="right")
     diagram.show(
         "Nine query heads, three times. Multi-head: each has a key head and a value head of its "
@@ -172,55 +173,4 @@ def cache_step() -> None:
         "one row each. The key is put below the kept rows of K, which becomes t by d_k, the value "
         "below V. The query meets all t keys: weights of 1 by t. They sum the t values to one row, "
         "o_t."
-    )
-
-
-def leak(masked: float, leaking: float, but_row_one: float) -> None:
-    """Show which tokens go into each state: with the mask, without it, in part, and in steps.
-
-    The numbers are how probable the right next word is in each case; in steps it is as `masked`.
-    """
-    diagram, height, side = Diagram(), 1.7, (0.95, 0.6)
-    for left, bottom, name, last_read, in_steps, chance in (
-        (2.0, 6.2, "with the mask", (0, 1, 2), False, masked),
-        (7.0, 6.2, "without the mask", (2, 2, 2), False, leaking),
-        (2.0, 0.0, "with the mask in row one only", (0, 2, 2), False, but_row_one),
-        (7.0, 0.0, "without it, one token at a time", (0, 1, 2), True, masked),
-    ):
-        rows: list[list[Box]] = []
-        strange: list[Box] = []
-        for level in range(3):
-            rows.append([])
-            for i, last in enumerate((0, 1, 2) if level == 0 else last_read):
-                text = str(i + 1) if level == 0 else " ".join(str(j + 1) for j in range(last + 1))
-                # unlike training: it reads a later token, or a state that is
-                read = rows[level - 1][: last + 1] if level else []
-                met = level == 0 or (last <= i and not any(box in strange for box in read))
-                at = (left + 1.15 * i, bottom + level * height)
-                rows[-1].append(diagram.box(text, at, "stream" if met else "key", size=side))
-                strange += [] if met else [rows[-1][-1]]
-        for below, above in (rows[:2], rows[1:]):
-            for i, end in enumerate(above):
-                for j, start in enumerate(below[: last_read[i] + 1]):
-                    (x, y), (to_x, to_y) = start.side("N"), end.side("S")
-                    corners = [(x, y + 0.12), (to_x, to_y - 0.3)]
-                    role: Role = "key" if j > i or start in strange else "dim"
-                    diagram.arrow(start, end, via=corners, role=role)
-        for i in range(3 if in_steps else 1):
-            middle = left + 1.15 * (i if in_steps else 1)
-            size = (1.07 if in_steps else 3.4, 2 * height + 0.8)
-            diagram.frame("", (middle, bottom + height), size)
-        diagram.text(name, (left + 1.15, bottom + 2 * height + 0.8))
-        diagram.text(f"Paris: {chance:.2f}", (left + 1.15, bottom - 0.85), size=SMALL)
-    for bottom in (6.2, 0.0):
-        for level, text in enumerate(("token", "after\nblock 1", "after\nblock 2")):
-            diagram.text(text, (1.15, bottom + level * height), size=SMALL, align="right")
-    diagram.show(
-        "Three tokens through two blocks, four times. With the mask, the states hold token 1, "
-        "tokens 1 and 2, tokens 1 to 3. Without it, all hold tokens 1 to 3: after block 1 the "
-        "first two are coloured, as the weights never met such states; after block 2 all three. "
-        "With the mask in row one only, the first token's states hold token 1, as in training; "
-        "the second is coloured after block 1, and the third after block 2. Without the mask, but "
-        "one token at a time in three passes: as with the mask. Paris has the probability "
-        f"{masked:.2f} with the mask, {leaking:.2f} without, {but_row_one:.2f} with row one masked."
     )

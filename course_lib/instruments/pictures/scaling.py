@@ -125,9 +125,9 @@ def scored(least: Mapping[float, float], fourth: Points, chosen: float) -> None:
 
     `least` is the loss of the best size at three budgets, each four times the one before.
     """
-    title = "Your size is in the valley; a law with a floor comes near its loss"
+    title = "Small runs chose a good size, but their line promises too low a loss"
     figure, (left, right) = plots.panels(
-        title, ["the next budget", "the least loss of each budget"], size=(8, 3.6)
+        title, ["losses at the next budget", "the least loss of each budget"], size=(8, 3.6)
     )
     colour = plots.COLOURS[3]
     _valley(left, 1.92e12, fourth, colour)
@@ -164,46 +164,44 @@ def scored(least: Mapping[float, float], fourth: Points, chosen: float) -> None:
 
 
 def waste(runs: Rows, budget: float, shares: Mapping[float, float]) -> None:
-    """Show one valley in nats, and as the share of the budget that the best size would need.
+    """Show what share of a budget the best size would need for the loss of each other size.
 
-    `shares` are by the parameters. Between both panels, how the share of the largest size is found:
-    the least losses of this budget and of the one before say where its loss is reached.
+    `shares` are by the parameters. The left panel shows how that of the largest size is found: the
+    least losses of this budget and of the one before say where its loss is reached.
     """
-    title = "Flat in nats, steep in operations"
-    names = ["losses at one budget", "where the best size has this loss", "for each size"]
-    figure, (left, middle, right) = plots.panels(title, names, size=(9.6, 3.4))
+    title = "Four times the wrong size: less than half of the budget would do"
+    names = ["the same loss, from a model of the best size", "what the best size would need"]
+    figure, (left, right) = plots.panels(title, names, size=(8, 3.4))
     before, (_, points, colour) = [x for x in _by_budget(runs) if x[0] <= budget][-2:]
-    _valley(left, budget, points, colour)
-    left.set(xlabel="parameters N", ylabel="held-out loss (nats)", ylim=(0, 2.6), xlim=(6e3, 4e5))
-    _sizes(left, 10_000, 30_000, 100_000)
     stars = [(before[0], isoflop.minimum(before[1])[1]), (budget, isoflop.minimum(points)[1])]
-    middle.semilogx(*zip(*stars, strict=True), color=GREY, linewidth=1.2)
+    left.semilogx(*zip(*stars, strict=True), color=GREY, linewidth=1.2)
     for (x, y), shade in zip(stars, (before[2], colour), strict=True):
-        middle.plot(x, y, "*", color=shade, markersize=13)
+        left.plot(x, y, "*", color=shade, markersize=13)
     largest = max(shares)
     high = float(np.mean([loss for n, loss in points if n == largest]))
     place = shares[largest] / 100 * budget
-    middle.plot(budget, high, "o", color=colour, markersize=3.5)
+    left.plot(budget, high, "o", color=colour, markersize=3.5)
     arrow = {"arrowstyle": "->", "color": "black", "shrinkA": 4, "shrinkB": 0}
-    middle.annotate("", (place, high), (budget, high), arrowprops=arrow)
+    left.annotate("", (place, high), (budget, high), arrowprops=arrow)
     share = f"{shares[largest]:.0f} % of the budget"
     above = {"xytext": (0, 6), "textcoords": "offset points", "ha": "left", "size": "small"}
-    middle.annotate(share, (place, high), **above)
+    left.annotate(share, (place, high), **above)
+    beside = {"xytext": (6, -3), "textcoords": "offset points", "size": "small", "color": colour}
+    left.annotate(f"N = {largest:,.0f}", (budget, high), **beside)
     room = 0.25 * (stars[0][1] - stars[1][1])
-    middle.set(xlabel="operations C", xlim=(0.7 * before[0], 1.6 * budget))
-    middle.set(ylim=(stars[1][1] - room, stars[0][1] + room))
-    middle.set_xticks([c for c, _ in stars], [_power(c) for c, _ in stars])
-    middle.minorticks_off()
+    left.set(xlabel="operations C", ylabel="held-out loss (nats)")
+    left.set(xlim=(0.7 * before[0], 2 * budget), ylim=(stars[1][1] - room, stars[0][1] + room))
+    left.set_xticks([c for c, _ in stars], [_power(c) for c, _ in stars])
+    left.minorticks_off()
     right.semilogx(*zip(*shares.items(), strict=True), "o-", color=colour)
     right.set(xlabel="parameters N", ylabel="% of the budget", ylim=(0, 105), xlim=(6e3, 1.3e5))
     _sizes(right, 10_000, 30_000, 100_000)
     said = ", ".join(f"{share:.0f} % at {n:,.0f}" for n, share in shares.items())
     plots.show(
         figure,
-        f"Left, losses of one budget from zero on: {min(y for _, y in points):.2f} to "
-        f"{max(y for _, y in points):.2f}. Middle, the least loss against operations: the largest "
-        f"size has {high:.2f}, which the best size has with {shares[largest]:.0f} % of the budget. "
-        f"Right, the same share for each size: {said}.",
+        f"Left, the least loss against operations: the largest size has {high:.2f}, which the best "
+        f"size has with {shares[largest]:.0f} % of the budget. Right, the same share for each "
+        f"size: {said}.",
     )
 
 

@@ -141,6 +141,7 @@ def choices(matrices: Mapping[str, Tensor]) -> None:
     said = []
     for place, (ax, (name, m)) in enumerate(zip(grid, matrices.items(), strict=True)):
         m = (m / m.abs().max()).detach()
+        ax.set_title(name, size="small", pad=3)
         image = ax.imshow(m.numpy(), cmap="RdBu_r", vmin=-1, vmax=1)
         for edge in (7.5, 15.5):
             ax.axhline(edge, color="black", linewidth=0.8)
@@ -159,6 +160,8 @@ def choices(matrices: Mapping[str, Tensor]) -> None:
         }
         said.append(f"{name}: " + ", ".join(f"{x} {mean:.2f}" for x, mean in blocks.items()))
     figure.colorbar(image, ax=grid, label="entry of M (largest = 1)", shrink=0.6)
+    # a panel's name is nearer to it than to the title
+    figure.set_layout_engine("constrained", h_pad=0.1)
     plots.show(
         figure,
         "Four matrices M of 17 by 17 as heat maps, in blocks: own name, wanted name, number. Mean "
@@ -174,44 +177,38 @@ def senses(
     `one` holds, for lines with one *ring*, how far those of sounds and those of jewels lean to the
     jewels; `both`, for lines with both, how much farther the jewel's leans than the sound's.
     """
-    title = "A window misses the far clue, an average confuses two rings; attention gets both right"
-    names = ["one ring, and the clue is farther away", "two rings in one line"]
-    figure, (left, right) = plots.panels(title, names, size=(9.6, 3.6))
+    title = "Alone, the state of “ring” does not tell jewels from sounds; with attention it does"
+    names = ["lines with one ring: its lean to the jewel", "lines with both: jewel's minus sound's"]
+    figure, (left, right) = plots.panels(title, names, size=(9.6, 2.9))
     said = []
     for y, (name, leans) in enumerate(one.items()):
-        # each way has a scale of its own, from -1 to 1
-        every = [x for of in leans for x in of]
-        middle, half = (max(every) + min(every)) / 2, (max(every) - min(every)) / 2
-        for lines, colour, shift in zip(leans, (BLUE, ORANGE), (-0.12, 0.12), strict=True):
-            left.plot(
-                [(x - middle) / half for x in lines], [y + shift] * len(lines), "o", color=colour
-            )
+        for of, colour, shift in zip(leans, (BLUE, ORANGE), (-0.12, 0.12), strict=True):
+            left.plot(of, [y + shift] * len(of), "o", color=colour, alpha=0.6)
         gaps = both[name]
-        most = max(map(abs, gaps)) or 1
-        colours = [GREEN if gap > 0 else "0.6" for gap in gaps]
-        right.scatter([gap / most for gap in gaps], [y] * len(gaps), c=colours, zorder=3)
+        right.scatter(gaps, [y] * len(gaps), c=[GREEN if gap > 0 else "0.6" for gap in gaps])
         above = [jewel > sound for sound in leans[0] for jewel in leans[1]]
-        found = sum(gap > 0 for gap in gaps)
-        left.text(1.12, y, f"{sum(above)} of {len(above)}", va="center", size="small")
-        right.text(1.12, y, f"{found} of {len(gaps)}", va="center", size="small")
-        said.append(
-            f"{name}: {sum(above)} of {len(above)} pairs of lines, {found} of {len(gaps)} lines "
-            "with both"
-        )
-    rows = len(one)
-    left.set_yticks(range(rows), list(one))
+        pairs = f"{sum(above)} of {len(above)} pairs"
+        lines = f"{sum(gap > 0 for gap in gaps)} of {len(gaps)} lines"
+        for ax, count in ((left, pairs), (right, lines)):
+            place = {"transform": ax.get_yaxis_transform(), "va": "center", "size": "small"}
+            ax.text(1.02, y, f"{count}\nin order", **place)
+        said.append(f"{name}: {pairs} of lines, {lines} with both")
+    left.set_yticks(range(len(one)), list(one))
     right.set_yticks([])
-    right.axvline(0, color="0.6", linewidth=1)
-    left.text(-1, rows - 0.45, "sound", color=BLUE, va="center", size="small")
-    left.text(1, rows - 0.45, "jewel", color=ORANGE, ha="right", va="center", size="small")
-    right.text(1, rows - 0.45, "right order", color=GREEN, ha="right", va="center", size="small")
-    for ax, label in ((left, "pairs\nin order"), (right, "lines\nin order")):
-        ax.text(1.12, -0.75, label, va="center", size="small")
-        ax.set(xlim=(-1.15, 1.75), ylim=(rows - 0.2, -1.2), xticks=[])
-    left.set_xlabel("sounds  ←  leans to  →  jewels")
-    right.set_xlabel("jewel's ring minus sound's")
+    corner: dict[str, Any] = {"transform": left.transAxes, "size": "small"}
+    left.text(0.02, 0.04, "sounds", color=BLUE, **corner)
+    left.text(0.98, 0.04, "jewels", color=ORANGE, ha="right", **corner)
+    seen = [x for leans in one.values() for of in leans for x in of]
+    seen += [gap for gaps in both.values() for gap in gaps]
+    margin = 0.06 * (max(seen) - min(seen))
+    for ax in (left, right):
+        ax.axvline(0, color="0.6", linewidth=1, zorder=0)
+        ax.set(ylim=(len(one) - 0.4, -0.5), xlabel="difference of cosines")
+        ax.set(xlim=(min(seen) - margin, max(seen) + margin))
+        ax.locator_params(axis="x", nbins=4)
     plots.show(
         figure,
-        "Four ways to tell the ring of a jewel from the ring of a bell, a row each. How many lines "
-        f"are in order, with one ring or with two: {'; '.join(said)}.",
+        "Dots for lines, a row for each way to tell the ring of a jewel from the ring of a bell. "
+        "How many are in order, with one ring in the line, and with both: "
+        f"{'; '.join(said)}.",
     )

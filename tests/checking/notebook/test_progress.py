@@ -29,9 +29,9 @@ def passes(workspace, *exercises):
         ("positions/rotary", "Next: `positions/mend_rotary` (6 minutes · ●●○)."),
         # an exploration is where its reader goes, and never what comes next
         ("positions/alibi", "Exploration 04_distances: 1 of 3 exercises"),
-        ("positions/mend_rotary", "Next: `masks/causal` of lesson 05 ("),
+        ("positions/mend_rotary", "Next: `feed_forward/position_wise` of lesson 05 ("),
         ("positions/tree_distance", "Exploration 04_trees: 1 of 1 exercises"),
-        ("positions/tree_distance", "Next: `masks/causal` of lesson 05 ("),
+        ("positions/tree_distance", "Next: `feed_forward/position_wise` of lesson 05 ("),
         ("speculative/accept", "Next: `pretraining/classify` of lesson 16 ("),
         ("pretraining/mend_targets", "Next: `assistant/answer_mask` of lesson 17 ("),
         ("dpo/loss", "Exploration 17_preferences: 1 of 2 exercises"),
