@@ -76,9 +76,14 @@ split_heads = mine("multi_head/split_heads")
 # A single `reshape` to this shape raises no error, and gives head 1 the numbers of the first tokens alone: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again. Here `torch.cat` does it; a `rearrange` can do it, too:
 
 
-# %%
+# %% tags=["nbval-check-output"]
 def merge_heads(x):
     return torch.cat(x.unbind(-3), dim=-1)
+
+
+z = torch.arange(12).view(2, 6)  # two tokens
+print(z.tolist(), "in two heads:", split_heads(z, 2).tolist())
+print("merged again:", merge_heads(split_heads(z, 2)).tolist())
 
 
 # %% [markdown]
@@ -180,6 +185,12 @@ check("multi_head/by_hand", pair_weights)
 
 # %%
 pair_weights = mine("multi_head/by_hand")
+
+# %% tags=["nbval-check-output"]
+_, sentence, numbers = pointers.several(1, generator=torch.Generator().manual_seed(1))
+fetched = attend_in_heads(sentence, *pair_weights(5), 2)
+for name, pairs in {"wanted": numbers, "by hand": fetched}.items():
+    print(f"{name:8}", [[round(x, 2) for x in pair] for pair in pairs[0, :3].tolist()])
 
 # %% [markdown]
 # ## Heads of a real model

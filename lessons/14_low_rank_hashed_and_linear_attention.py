@@ -146,7 +146,17 @@ check("efficient/linformer", linformer_attention)
 # %%
 linformer_attention = mine("efficient/linformer")
 
+# %%
+q, k, v = (x[:1000] for x in long)
+exact = softmax(dot_scores(q, k) / 8) @ v
+mixtures = random_vectors(1000, 16).detach() / 1000**0.5
+for name, e in {"identities": torch.eye(1000), "16 random mixtures": mixtures}.items():
+    off = (linformer_attention(q, k, v, e, e) - exact).abs().mean() / exact.abs().mean()
+    print(f"{name:20} off by {off:.0%} on average")
+
 # %% [markdown]
+# With identities it is exact attention. Sixteen random mixtures are nothing like it: a Linformer *learns* its projections, together with the matrices that make the keys.
+#
 # $E$ is $n \times k$, so a Linformer reads no text longer than it was made for. A column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
 
 # %% [markdown]
