@@ -80,7 +80,7 @@ print("your function says that 7 becomes", double(torch.tensor(7.0)).item())
 pictures.course_map()
 
 # %% [markdown]
-# This is the Transformer (Vaswani et al. 2017). An **encoder** reads, a **decoder** writes. You will meet this drawing in most lessons, with the parts of that lesson in colour.
+# This is the Transformer (Vaswani et al. 2017). An **encoder** reads, a **decoder** writes. You will meet this drawing in most lessons, with the parts of that lesson lit.
 #
 # In lesson 09 three real models run in this course's code, and can use your functions. This is what two of them wrote when we ran them: a translator that Firefox uses, and SmolLM2, a small language model. SmolLM2 is a decoder alone, as GPT, Llama and Qwen are: of this map it has the right half, without cross-attention.
 
@@ -133,7 +133,7 @@ pictures.with_shapes(weights)
 # Two things to notice. A sentence keeps its shape from block to block: what each part computes is *added* to the token's vector, and the sum is normalized. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything: its weights $A$ multiply from the left, $AX$, and so mix rows. All other parts treat each row by itself, as $XW$ does.
 
 # %% [markdown]
-# The cross-attention above has $10 \times 11$ weights for each head: one for every pair of a token that looks and a token that is looked at. In the encoder all $n$ tokens look at all $n$. **How many gigabytes do the weights of one head take for a book of 100,000 tokens, 4 bytes each?**
+# Those $10 \times 11$ weights of each head are one for every pair: a token that looks, and a token that is looked at. In the encoder all $n$ tokens look at all $n$. **How many gigabytes do the weights of one head take for a book of 100,000 tokens, 4 bytes each?**
 
 # %%
 guess = None  # gigabytes
@@ -145,7 +145,7 @@ reveal(guess, n * n * 4 / 1e9)
 # %% [markdown]
 # A text ten times as long takes a hundred times as much, if all weights are stored. Lessons 13 and 14 avoid that.
 #
-# Axes in front of the last two are a **batch**: the same product for each sentence. An exercise writes them as three dots, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` has two axes called `n` and `d`, and any number of batch axes before them.
+# Axes in front of the last two are a **batch**: one matrix for each sentence, and the same product for each of them. An exercise writes them as three dots, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` has two axes called `n` and `d`, and any number of batch axes before them.
 #
 # **What are the shapes of `x @ w` and of `a + b` below?**
 
@@ -158,7 +158,7 @@ a, b = torch.randn(4, 1), torch.randn(3)
 reveal(guess, (tuple((x @ w).shape), tuple((a + b).shape)))
 
 # %% [markdown]
-# `a + b` shows **broadcasting**: shapes are compared from the right, and an axis that is missing or has size 1 is repeated until it fits. It saves loops and hides mistakes. If a shape surprises you, print it. The library [einops](https://einops.rocks/1-einops-basics/) names axes instead. In a pattern such as `"query d, key d -> query key"`, `d` is missing on the right, so it is summed over. Brackets join or split an axis.
+# `a + b` shows **broadcasting**: shapes are compared from the right, and an axis that is missing or has size 1 is repeated until it fits. It saves loops and hides mistakes. If a shape surprises you, print it. The library [einops](https://einops.rocks/1-einops-basics/) names axes instead. In a pattern such as `"query d, key d -> query key"`, `d` is missing on the right, so it is summed over. Parentheses split an axis on the left, and join axes on the right.
 
 # %% tags=["nbval-check-output"]
 x = torch.randn(2, 7, 6)
@@ -185,8 +185,11 @@ guess = None  # a learning rate
 paths = {rate: trained(rate) for rate in (0.1, 0.4, 0.9, 1.1)}
 for rate, path in paths.items():
     jumps = sum((before > 2) != (after > 2) for before, after in pairwise(path[:9]))
-    print(f"rate {rate}: past 2 in {jumps} of 8 steps, in the end {abs(path[-1] - 2):.0f} from it")
-reveal(guess, 0.9)
+    distance = abs(path[-1] - 2)
+    print(f"rate {rate}: past 2 in {jumps} of 8 steps, in the end {distance:.0f} from it")
+    if jumps > 6 and distance < 1:
+        closer = rate
+reveal(guess, closer)
 
 # %% tags=["hide-input"]
 pictures.learning_rates(paths)
@@ -197,7 +200,7 @@ pictures.learning_rates(paths)
 # %% [markdown]
 # ## How a lesson works
 #
-# **Predict.** Every lesson asks you to guess before it shows.
+# **Predict.** Every lesson asks you to guess before it shows the answer.
 #
 # **Build.** You write the parts. `hint` asks questions, and `solution("start/hello")` prints our solution. Using it costs nothing.
 #

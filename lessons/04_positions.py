@@ -168,7 +168,7 @@ tables = {"your waves": sinusoidal(511, 64), "MiniLM's table": learned, "a rando
 pictures.similar_positions({name: table - table.mean(0) for name, table in tables.items()})
 
 # %% [markdown]
-# Each table is centred: its mean row is subtracted. No formula gave MiniLM its rows. Before training such a table is random, as on the right. After it neighbours are alike. Waves and learned rows both have stripes: the likeness falls with distance, but not at every step.
+# Each table is centred: its mean row is subtracted. No formula gave MiniLM its rows. Before training such a table is random, as on the right. After it neighbours are alike. Waves and learned rows both have stripes: with distance the likeness falls and rises again.
 
 # %% [markdown]
 # ## Rotary, derived
@@ -194,7 +194,7 @@ needs()
 pictures.clocks()
 
 # %% [markdown]
-# Each hand here has length 1, so the score is the sum of two cosines, one a clock. Of the four terms one is left: two tokens and their distance. Values are not turned. In your code column $c$ is paired with column $c+d/2$:
+# Each hand here has length 1, so the score is the sum of two cosines, one for each pair of hands. Of the four terms one is left: two tokens and their distance. Values are not turned. In your code column $c$ is paired with column $c+d/2$:
 #
 # $$\begin{aligned}x'_c&=x_c\cos\theta_ci-x_{c+d/2}\sin\theta_ci\\x'_{c+d/2}&=x_c\sin\theta_ci+x_{c+d/2}\cos\theta_ci\end{aligned}\qquad\theta_c=\text{base}^{-2c/d}$$
 #
@@ -248,12 +248,12 @@ print("the newest query, alone and among all:", "equal" if alone.allclose(at_onc
 # %% [markdown]
 # ## Other answers
 #
-# Distance can also go straight into the score, the third of the three places: as a learned vector, $q_i\cdot(k_j+a_{j-i})$ (Shaw et al. 2018), a learned number, $q_i\cdot k_j+\beta_{j-i}$ (T5), or a fixed penalty, $q_i\cdot k_j-m_h\lvert i-j\rvert$ (ALiBi). An [exploration](explorations/04_distances.ipynb) builds two of them. A decoder can even do without, since its causal mask breaks the symmetry (NoPE, Haviv et al. 2022). SmolLM3 (2025) mixes: every fourth of its layers has no rotation.
+# Distance can also go straight into the score, the third of the three places: as a learned vector, $q_i\cdot(k_j+a_{j-i})$ (Shaw et al. 2018), a learned number, $q_i\cdot k_j+\beta_{j-i}$ (T5), or a fixed penalty, $q_i\cdot k_j-m\lvert i-j\rvert$ (ALiBi, with an $m$ for each head). An [exploration](explorations/04_distances.ipynb) builds two of them. A decoder can even do without, since its causal mask breaks the symmetry (Haviv et al. 2022; NoPE in Kazemnejad et al. 2023). SmolLM3 (2025) mixes: every fourth of its layers has no rotation.
 
 # %% [markdown]
 # ## A model on your rotary
 #
-# Now your function works in a small language model: two layers, which lessons 05 to 10 build, and Shakespeare by the character. Training shows it 32 characters at a time, never more.
+# Now your function works in a small language model: two blocks, whose other parts lessons 05 to 07 build, and Shakespeare by the character. Training shows it 32 characters at a time, never more.
 
 # %%
 needs("shakespeare")
@@ -269,7 +269,7 @@ budget = {"steps": 600, "learning_rate": 0.01, "seconds": 30}
 history = training.train(model, batches, position_models.next_token_loss, **budget)
 
 # %% [markdown]
-# Let it write: each character is drawn given all those before it. A bar marks the 32nd. Your scores depend on distance alone, so position 100 as such is nothing new to a layer. **What becomes of the text after the bar: does it go on as before, or break down?**
+# Let it write: each character is drawn given all those before it. A bar follows the 32nd. Your scores depend on distance alone, so position 100 as such is nothing new to a layer. **What becomes of the text after the bar: does it go on as before, or break down?**
 
 # %%
 guess = None  # "goes on" or "breaks down"
@@ -316,7 +316,7 @@ model.scheme.scores = clamped_scores
 print(written())
 
 # %% [markdown]
-# The same weights, as many keys, and it writes on. Now measure the loss on held-out texts. In the third line the model sees only the last 32 characters before each position.
+# The same parameters, as many keys, and it writes on. Now measure the loss on held-out texts, in **nats**: $-\log p$ with the natural logarithm. In the line *last 32* the model sees only the last 32 characters before each position.
 
 # %% tags=["training", "hide-input"]
 losses["clamped"] = position_models.loss_by_window(model, texts)
@@ -333,7 +333,7 @@ plain, clamped, last = came.values()
 training.expect(claim, plain - clamped > 1 and abs(clamped - last) < 0.15, came, model)
 
 # %% [markdown]
-# **This rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds, with as many keys as before. The pale lines are two more seeds. A model that *has* met far distances holds, too: one trained on 32 characters whose positions jump once, after Zhu et al. 2024 (*gaps in training*, in [RESULTS.md](../docs/RESULTS.md)).
+# **This rotary model fails beyond its length because it meets distances that it has never seen.** Take them away, and it holds, with as many keys as before. The pale lines are two more seeds. A model that *has* met far distances holds, too: one trained on texts of 32 characters, each with one jump in its positions, after Zhu et al. 2024 (*gaps in training*, in [RESULTS.md](../docs/RESULTS.md)).
 #
 # But look at the green line: the last 32 characters alone do as well or better. The clamped model survives the long text, and gains nothing from it.
 #
@@ -386,10 +386,10 @@ claim = "in the last window, 50 steps with slower hands take over 1 nat off"
 training.expect(claim, came["as it was"] - came["50 steps, slowed"] > 1, came, model)
 
 # %% [markdown]
-# It writes on by a rule in which each far distance has angles of its own. Most of the gain comes with the long texts, and the slower hands add 0.4 nats. But does it *use* what is far? On Shakespeare it gains nothing from more than its last 32 characters, as the last number shows.
+# It writes on by a rule in which each far distance has angles of its own. Most of the gain comes with the long texts, and the slower hands take off another 0.4 nats. But does it *use* what is far? On Shakespeare it gains nothing from more than its last 32 characters, as the last number shows.
 
 # %% [markdown]
-# So take a task whose answer is far: texts of 256 characters whose second half repeats the first. A model like yours, trained on 32 characters that repeat themselves, gets 50 steps on such texts: as it was, clamped, or slowed.
+# So take a task whose answer is far: texts of 256 characters whose second half repeats the first. A model like yours, trained on 32 characters that repeat after 4 to 16, gets 50 steps on such texts: as it was, clamped, or slowed.
 
 # %% tags=["hide-input"]
 needs()
@@ -403,7 +403,7 @@ pictures.loss_by_position(
 )
 
 # %% [markdown]
-# **Slower hands use the long text**, after 50 steps. Shown its last 32 characters alone, the same model loses over one nat more. With the old speeds, or the clamp, the same 50 steps end over one nat higher, too. Why is it quick? With $s=8$ a slow hand makes at distance 128 the angle that it made in training at 16. Lesson 13 has another such task, a needle.
+# **Slower hands use the long text**, after 50 steps. Shown its last 32 characters alone, the same model loses about two nats more. With the old speeds, or the clamp, the same 50 steps end over one nat higher, too. Why is it quick? With $s=8$ a slow hand makes at distance 128 the angle that it made in training at 16. [An exploration](explorations/13_bigbird.ipynb) of lesson 13 has another such task, a needle.
 
 # %% [markdown]
 # ## What to remember

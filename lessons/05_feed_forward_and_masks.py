@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# First you build the two parts that a model that writes still lacks: a network that works on each token alone, and a causal mask. Your smallest block then writes. Is its loss honest? You build a detector that finds leaks without looking inside the layer, and catch three cheats with it.
+# First you build the two parts that a model that writes still lacks: a network that works on each token alone, and a causal mask. Your smallest block then writes. Is its loss honest? You build a detector that finds leaks without looking inside the layer, and catch cheats with it.
 
 # %%
 import torch
@@ -84,7 +84,7 @@ pictures.folded(lambda x: feed_forward(x, w_1, zero, torch.eye(2), zero), w_1)
 # The weights of attention are a nonlinearity, too, since they depend on the tokens. But they choose *from where* something comes. The network changes *what* a token holds, and every token pays for it once, however long the text is.
 
 # %% [markdown]
-# Vaswani et al. 2017 chose $d_{ff} = 4d$. Beside four attention matrices of $d \times d$, of which lesson 06 adds the fourth, $8d^2$ of a block's $12 d^2$ weights are then in its network: two thirds. The ReLU has gone since: most models of 2026 gate the hidden layer instead (SwiGLU, lesson 09).
+# Vaswani et al. 2017 chose $d_{ff} = 4d$. Beside four attention matrices of $d \times d$, of which lesson 06 adds the fourth, $8d^2$ of a block's $12 d^2$ parameters are then in its network: two thirds. The ReLU has gone since: most models of 2026 gate the hidden layer instead (SwiGLU, lesson 09).
 
 # %% [markdown]
 # ## The answer is in the input
@@ -100,8 +100,10 @@ pictures.shifted()
 # But the token that a position must predict is the next position's input, and attention reads every position. Without a mask a model can copy it, and learn nothing else.
 
 # %%
-softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
-project, SelfAttention = mine("self_attention/project"), mine("self_attention/layer")
+softmax = mine("attention/softmax")
+dot_scores = mine("attention/dot_scores")
+project = mine("self_attention/project")
+SelfAttention = mine("self_attention/layer")
 
 # %% [markdown]
 # ## Hide the future
@@ -135,14 +137,14 @@ check("masks/causal", causal_mask)
 causal_mask = mine("masks/causal")
 
 # %% [markdown]
-# > **The diagonal (D01).** L2, L3 and L4 hide the keys $j > i$. L1 hides $j \ge i$, the diagonal too. Then the first token has no key at all, and torch's softmax of an empty row is NaN. The diagonal is safe: the inputs are shifted, so the input at a position is the token *before* the one to predict.
+# > **The diagonal (D01).** L2 and L4 hide the keys $j > i$. L1 hides $j \ge i$, the diagonal too. Then the first token has no key at all, and torch's softmax of an empty row is NaN. The diagonal is safe: the inputs are shifted, so the input at a position is the token *before* the one to predict.
 
 # %% tags=["nbval-check-output"]
 strict = causal_mask(3).tril(-1)
 print(torch.softmax(torch.zeros(3, 3).masked_fill(~strict, -torch.inf), dim=-1))
 
 # %% [markdown]
-# Why a mask, and not shorter lines? L1: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" That takes a pass for each position. With the mask one pass computes all rows. Lesson 08 compares the two.
+# Why a mask, and not only the keys of the past? L1 says: "At every timestep, we could change the set of **keys and queries** to include only past words. (Inefficient!)" That takes a pass for each position. With the mask one pass computes all rows. Lesson 08 compares the two.
 
 # %% [markdown]
 # ## The smallest block
@@ -249,12 +251,12 @@ def write(model, start, length=60, window=32):
 print(write(blocks["yours"], "Shall I compare thee"))
 
 # %% [markdown]
-# Hardly a word of English. Lesson 04's model had two blocks with all their parts, and wrote better. Stack this block as it is, and a token's own input fades: **rank collapse** ([an exploration](explorations/05_stack.ipynb)). Lesson 07 adds the two parts that keep it.
+# Hardly a word of English. Lesson 04's model had two blocks with all their parts, and wrote better. Stack this block as it is, and a token's own input fades: **rank collapse** ([an exploration](explorations/05_stack.ipynb)). Lesson 07 adds the two parts that preserve the input.
 
 # %% [markdown]
 # ## Build a detector
 #
-# Is the loss of your model honest? A wrong mask does not crash, and the loss even looks better. So test behaviour: change one token, and see whether any output to its left moves. If one does, its position has read the future. A leak found is a proof. An empty list is not: a layer that reads only the eighth token ahead leaks nothing in a line of eight. So test lines as long as in training.
+# Is the loss of your model honest? A wrong mask does not crash, and the loss even looks better. So test behaviour: change one token, and see whether any output to its left moves. If one does, its position has read the future. A leak that is found is a proof. An empty list is none: a layer that reads only the token eight places ahead leaks nothing in a line of eight tokens. So test lines as long as those of training.
 
 # %%
 # exercise: masks/leaks_future
@@ -373,7 +375,7 @@ for name in ("Cleo", "Cleo, rows scaled", "Ann"):
     print(f"{name:18}", *(f"{loss:6.2f}" for loss in rows[name]))
 
 # %% [markdown]
-# Only Ann has learned to do without the next character, at every length. The others come near her at 32, where training had no future either. More than half of Cleo's loss is the size of her rows, which training never showed. Scaled to their mean sums in training, they still cost over twice Ann's loss.
+# Only Ann has learned to do without the next character, at every length. The others come near her at 32, where training had no future either. More than half of Cleo's loss comes from row sums that training never showed: with no future, nothing is missing from her last row. Scale the rows to their mean sums in training, and her loss is still over twice Ann's.
 
 # %% [markdown]
 # Her sample did not show it, although after 20 characters, as many as the prompt has, her curve is far above Ann's. A sample shows what a model finds likely, not how little it gives the true character.
@@ -404,7 +406,7 @@ for name, attend in {"scaled_dot_product_attention": fused, "MultiheadAttention"
     print(f"{name:29} mask {found[0]}  ~mask {found[1]}")
 
 # %% [markdown]
-# The same mask is right in one and wrong in the other. Each time your detector tells.
+# The same mask is right in one and wrong in the other. Your detector tells which.
 #
 # Short texts are often **packed** into one line, so that no position is wasted. Then the mask must also keep the texts apart, as in the training of Llama 3 (2024) and SmolLM3 (2025). The one below has a bug in one line. Fix it.
 

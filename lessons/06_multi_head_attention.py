@@ -73,7 +73,7 @@ check("multi_head/split_heads", split_heads)
 split_heads = mine("multi_head/split_heads")
 
 # %% [markdown]
-# A single `reshape` to this shape raises no error, and gives head 1 the numbers of the first tokens alone: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again. Here `torch.cat` does it; a `rearrange` can do it, too:
+# A single `reshape` to this shape raises no error, and gives head 1 the numbers of the first tokens alone: **a shape does not say whose numbers it holds.** After attention, the heads are put side by side again, by `torch.cat` or by one `rearrange`:
 
 
 # %% tags=["nbval-check-output"]
@@ -97,7 +97,7 @@ print("merged again:", merge_heads(split_heads(z, 2)).tolist())
 pictures.layer()
 
 # %% [markdown]
-# In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis and divides scores by $\sqrt{d_k}$, the root of *one head's* size. The scores have a head axis, and the mask has none: where must an axis of size 1 go?
+# In the code below, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis and divides scores by $\sqrt{d_k}$, the root of *one head's* size. The scores have a head axis, and the mask has none: where must an axis of size 1 go?
 
 # %%
 # exercise: multi_head/attention
@@ -154,7 +154,7 @@ with torch.no_grad():
     answers = {"one head": one(names, tokens), "two heads": two(names, tokens)}
 shares = [1 - ((y - wanted).var() / wanted.var()).item() for y in answers.values()]
 for name, answer in {"wanted": wanted, **answers}.items():
-    print(f"{name:10}", [round(x, 2) for x in answer[0, 0].tolist()])
+    print(f"{name:10}", [[round(x, 2) for x in pair] for pair in answer[0, :3].tolist()])
 reveal(guess, tuple(round(share, 2) for share in shares))
 
 # %% tags=["training", "hide-input"]
@@ -164,7 +164,7 @@ training.expect(claim, holds, [round(share, 3) for share in shares], one, two)
 pictures.line_and_cloud(wanted[:50], {name: answer[:50] for name, answer in answers.items()})
 
 # %% [markdown]
-# With two heads your layer returns both numbers. With one it explains half of their variance, and the picture shows why. The numbers of all tokens enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
+# With two heads your layer returns both numbers. With one it explains half of their variance, and the picture shows why. The numbers $y_j$ of all tokens enter the values along the *same* direction $w$, the last row of $W_V$. So the head returns
 #
 # $$\sum_j \alpha_j v_j = \underbrace{\Big(\sum_j \alpha_j y_j\Big)}_{s \text{: one number}}\, w \;+\; (\text{names only})$$
 #
@@ -256,7 +256,7 @@ print(
 print(f"loss on the second copy: {loss_on_second(tokens, logits):.1f} nats")
 
 # %% [markdown]
-# After one reading the model can predict the list. No parameter has stored it, so something must look back: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
+# After one reading the model can predict the list. No parameter has stored it, so something must look back. Let *A* and *B* be two neighbours in the list: at the second *A* it finds the *B* that followed the first *A*. A head that does this is an **induction head** (Olsson et al. 2022).
 #
 # ## Your score finds them
 #
@@ -304,7 +304,7 @@ for layer, head in best(previous, 3):
     print(f"layer {layer}, head {head}: {previous[layer - 1, head - 1]:.2f}")
 
 # %% [markdown]
-# The best one is right below, in layer 17: the blue head, 17.1. Now set all its weights to 0, so that it returns 0, and leave the other heads alone. **What is the orange head's induction score then?**
+# The best one is right below, in layer 17: the blue head, 17.1. Now set all its weights to 0, so that it returns 0, and leave the other heads alone. For comparison, do the same to a head far below, 1.6, and to the five induction heads. **What is the orange head's induction score then?**
 
 # %%
 guess = None  # a score, from 0 to 1
@@ -320,7 +320,7 @@ for name, heads in {**silenced, "the five": induction_heads}.items():
 reveal(guess, remaining["17.1"][0])
 
 # %% [markdown]
-# Without 17.1 five heads lose their target, and more than half of what the second copy had gained is lost. But the loss alone would accuse 1.6, too: of all 270 heads, the list needs these two most. The score tells them apart. Without 1.6 each of the five keeps over a third of its score; without 17.1, less than a fifth. You have cut a **circuit**: heads in several layers do together what none can do alone.
+# Without 17.1 the five heads lose their target, and more than half of what the second copy had gained is lost. But the loss alone would accuse 1.6, too: we silenced each of the 270 heads, and the list needs these two most. The score tells them apart. Without 1.6 each of the five keeps over a third of its score; without 17.1, less than a fifth. You have cut a **circuit**: heads in several layers do together what none can do alone.
 
 # %% [markdown]
 # Is the note really the cause? Then a forged note must mislead. Let the blue head look *two* tokens back. **Where does the orange head look from A now?**
@@ -347,12 +347,12 @@ for name, forged in {"untouched": None, "17.1 silent": 0, **back}.items():
     print(f"{name:18} B {shares[0]:4.0%}   the token after B {shares[1]:4.0%}")
 
 # %% [markdown]
-# The line moves by one token and stays nearly as bright: the orange head follows the forged note. So does the model's output. With the blue head silent it says *B* one time in eight. With the head held two tokens back it says the token after *B*, half as often as it said *B* before. Held one token back, it loses little.
+# Dotted is where *B* is. The bright line moves one token beyond it and stays nearly as bright: the orange head follows the forged note. So does the model's output. With the blue head silent it says *B* one time in eight. With the head held two tokens back it says the token after *B*, half as often as it said *B* before. Held one token back, it loses little.
 
 # %% [markdown]
 # ## Nine heads, or one mixture
 #
-# Now the question of this page. Here are all nine heads of the blue head's layer, at one token of the sentence at the top:
+# Now the question of this page. Here are all nine heads of the blue head's layer, at the second *and* of the sentence at the top, with the start token that the first picture leaves out:
 
 # %% tags=["once", "hide-input"]
 ids = model.tokenizer.encode("Mr and Mrs Dursley lived here. Mr and Mrs Dursley slept").ids
@@ -385,7 +385,7 @@ reveal(guess, round(loss, 2))
 # No head was switched off, and every head kept its values. Yet the loss goes from 1.6 to 4.9 nats, and nearly all of that is lost in head 1: on this list the eight others can use the mean at little cost. Averaged with theirs, its look at one token is a faint one. **In one shared mixture, what head 17.1 found is worth much less.**
 
 # %% [markdown]
-# A model that is *trained* with one head adapts: the paper's translation model loses 0.9 BLEU against eight (Vaswani et al. 2017, table 3).
+# A model that is *trained* with one head adapts: the paper's translation model loses 0.9 BLEU, a score of translations (lesson 11), against eight (Vaswani et al. 2017, table 3).
 #
 # The circuit takes two layers, one head in each: [an exploration](explorations/07_induction_heads.ipynb) sets it by hand and trains one.
 

@@ -5,7 +5,7 @@
 #
 # Blocks of attention and a feed-forward network are stacked: six in the Transformer of 2017, thirty in SmolLM2, a small language model of 2024. Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
 #
-# Watch one letter on its way up. It is drawn as large as its vector. The darker it is, the more of the vector still depends on the letter: that is the percentage.
+# Watch one letter on its way up. It is drawn as large as its vector. The darker it is, the more of the vector still depends on the letter: that is the percentage. A dot is a vector that no longer does.
 
 # %%
 import torch
@@ -159,7 +159,7 @@ for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1)):
 reveal(guess, tuple(float(f"{factor:.3g}") for factor in factors))
 
 # %% [markdown]
-# Three times the variance turns a factor of 10.5 into 16 million, and the formula is right within a factor of three. For some initial weights a residual connection is enough; for others the vectors explode. What would make a stack *independent* of them?
+# Three times the variance turns a factor of 10.5 into 16 million, and the formula is right within a factor of three. From some initial weights the vectors grow tenfold, from others they explode. What would make a stack *independent* of them?
 #
 # ## Norm: one scale for every token
 #
@@ -188,7 +188,7 @@ pictures.circle(layer_norm)
 # %% [markdown]
 # So a layer that reads from a norm sees the *direction* of the centred token, never its size or its mean.
 #
-# > **Where the lectures disagree (D02, D03).** L1, L2 and L4 announce "unit mean", but the mean becomes zero; L1 and L4 print it as a plain sum. Three of the four take the root of $\sigma$ once more.
+# > **Where the lectures disagree (D02, D03).** L1, L2 and L4 announce "unit mean", but the mean becomes zero; L1 and L4 print it as a plain sum. The same three take the root of $\sigma$ once more.
 
 # %% [markdown]
 # ## What a norm does to gradients
@@ -214,7 +214,7 @@ print(f"gradient at the bottom {gradient.norm():.0e}, the first token's share {s
 print(f"at the top, smallest cosine of a token's state and the first token's: {alike.min():.3f}")
 
 # %% [markdown]
-# The gradient arrives, but all of it at the first token: under a causal mask, thirty-two averages in a row put all their weight on it. And at the top every token has the same state. **The norm keeps the gradient from vanishing. The residual connection keeps each token different from the others.**
+# The gradient arrives, but all of it at the first token: under a causal mask, thirty-two averages in a row put all their weight on it. And at the top every token has the same state. **The norm keeps the gradient from vanishing, and lets the tokens become one.** With the residual connection as well, a letter arrives: that is the second row of the first picture.
 #
 # So put both into one block.
 #
@@ -234,7 +234,7 @@ drawings.transformer(
 # %% [markdown]
 # Many later models, GPT-2 and Llama among them, use **pre-norm**: a layer reads a normed copy, and the sum itself is never normed. Since 2024 some models, Gemma 2 among them, also norm what a layer writes before it is added. Kim et al. 2025 call this *Peri-LN*.
 #
-# > **Where the lectures disagree (D13).** They draw the paper's order. *The Annotated Transformer* (Rush 2018) prints it, too, and codes pre-norm. torch offers both, by `norm_first`.
+# > **Where drawing and code disagree (D13).** The lectures draw the paper's order. *The Annotated Transformer* (Rush 2018) prints it, too, and codes pre-norm. torch offers both, by `norm_first`.
 #
 # Follow the thick line in both orders:
 
@@ -284,11 +284,11 @@ for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1), ("N(0, 0.02
 reveal(guess, tuple(round(factor, 1) for factor in factors[:2]))
 
 # %% [markdown]
-# **Sixteen million becomes five.** The norm turns a product into a sum.
+# **Sixteen million becomes five.** The norm turns a product into a sum. In the last row are the initial weights of GPT-2, so small here that nothing grows.
 #
 # ## Three switches
 #
-# Residual connection, norm, initial weights: now turn all three. Two of them make four ways to connect a layer; post-norm is the fifth:
+# Residual connection, norm, initial weights: now turn all three. Post-norm is drawn above. Without it, the first two make four ways to connect a layer:
 
 # %% tags=["hide-input"]
 pictures.four_ways()
@@ -313,14 +313,14 @@ fates = {
 
 # %% tags=["hide-input"]
 pictures.letter_by_hand(
-    "Only pre-norm keeps a third of the letter or more, from all weights", fates
+    "Only pre-norm keeps a third of the letter or more from all initial weights", fates
 )
 
 # %% [markdown]
-# Bare, and with a norm alone, the letter fades at once. With the residual connection alone the initial weights decide: from large ones the vector explodes. Under post-norm the letter fades a little in every block: from large weights nothing is left, from small ones all of it. Pre-norm keeps a third of it or more, from all three.
+# Bare, and with a norm alone, the letter fades at once. With the residual connection alone the initial weights decide: from large ones the vector explodes. Under post-norm the letter fades block by block: nothing is left from large weights, a fifth from torch's. From small ones it does not fade. Pre-norm keeps a third of it or more, from all three.
 
 # %% [markdown]
-# Will thirty-two blocks learn? Take the initial weights from which the residual connection alone explodes, your norm before each layer, and ninety steps of Adam. Then let the stack say what it expects after each character of a line. Beside it is the bare stack, from the same initial weights and with as many steps, each at its best learning rate.
+# Will thirty-two blocks learn? Take the initial weights from which the residual connection alone explodes, your norm before each layer, and ninety steps of AdamW. Then let the stack say what it expects after each character of a line. Beside it is the bare stack, from the same initial weights and with as many steps, each at its best learning rate.
 
 
 # %% tags=["training"]
@@ -364,7 +364,7 @@ training.expect(claim, losses[1] < 3.3 < losses[0], losses, bare_stack, pre_norm
 # %% [markdown]
 # The bare stack expects a space everywhere, whatever it has read: it has become a **frequency baseline**, which knows only how frequent each character is. What the other stack expects depends on the letter: after *T* it is an *h*. The letters arrive.
 #
-# The other settings were trained beforehand, for 120 steps, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
+# All settings were trained beforehand, in 2, 8 and 32 blocks, for 120 steps, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
 
 # %%
 guess = None  # two lists of kinds: (some, all)
@@ -380,12 +380,12 @@ ends = [loss for losses in controls.values() for loss in losses]
 print(f"residual and a last norm, from large weights: {ends.count(None)} of {len(ends)} overflow")
 
 # %% [markdown]
-# - **Without the residual connection** 32 blocks learn frequencies only from these initial weights, in 1,000 steps, too.
+# - **Without the residual connection** 32 blocks learn nothing but frequencies, from any of the three initial weights and in 1,000 steps, too.
 # - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and after 120 steps they are below pre-norm. From the large one they explode, with a last norm, too.
-# - **Pre-norm** learns from all three; after 120 steps its best loss is not lower.
+# - **Pre-norm** learns from all three; after 120 steps its best loss is above that of the residual connection alone.
 
 # %% [markdown]
-# > **Where a lecture goes too far (D18).** L1 says that these parts help training and "don't improve what the model is able to do". A wider feed-forward network can *compute* the same without the residual connection. But thirty-two bare blocks *learned* frequencies only.
+# > **What a model can do, and what it learns (D18).** L1 says that these parts help training and "don't improve what the model is able to do". So it is in principle: a wider feed-forward network can *compute* the same without the residual connection. Yet thirty-two bare blocks *learned* frequencies only.
 
 # %% [markdown]
 # ## The order of 2017
@@ -414,7 +414,7 @@ print(f"frequency baseline: {depth['trivial']:.2f}")
 # %% [markdown]
 # From small weights thirty-two blocks of 2017 read after ninety steps; from torch's they still expect a space everywhere. They are late, not lost: in a thousand steps, at a lower learning rate, all three seeds learn.
 #
-# The paper starts such stacks with a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). [An exploration](explorations/07_norms.ipynb) sweeps it, and mends **DeepNorm**, which builds the third switch into the block.
+# The paper starts such stacks with a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). Ours rises for the first twentieth, `warm_up=0.05`. [An exploration](explorations/07_norms.ipynb) sweeps it, and has you mend a faulty **DeepNorm**, which builds the third switch into the block.
 
 # %% [markdown]
 # ## Thirty blocks that have learned
@@ -480,7 +480,7 @@ pictures.stream(results.load("stream")["figures"])
 #
 # ## Test yourself
 #
-# <details><summary>1. A layer's weights are all zero. What do post-norm and pre-norm return for x?</summary>
+# <details><summary>1. A layer's weights and biases are all zero. What do post-norm and pre-norm return for x?</summary>
 #
 # Post-norm LN(x), pre-norm x.
 # </details>

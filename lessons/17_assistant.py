@@ -72,7 +72,7 @@ print(write(model, "And the opposite of big?", before=[(question, plain)]))
 import json
 import random
 from collections.abc import Callable, Sequence
-from course_lib.data.home import AFTER, Home, Refused, kind_of
+from course_lib.data.home import AFTER, VALUES, Home, Refused, kind_of
 
 now = home.at_first(home.DEVICES)
 print(now)

@@ -298,7 +298,7 @@ def stream(kept: Mapping[str, Any]) -> None:
     ax.fill_between(range(31), low, high, color=BLUE, alpha=0.25, linewidth=0)
     ax.semilogy(middle, color=BLUE)
     ax.semilogy(first, color=ORANGE)
-    ax.text(17, 5, "all other tokens (90 % of them)", color=BLUE, size="small", va="top")
+    ax.text(17, 5, "other tokens: median, 90 % in the band", color=BLUE, size="small", va="top")
     ax.text(13, 450, "first token of a text", color=ORANGE, size="small")
     ax.set(xlim=(0, 30))
     plots.show(

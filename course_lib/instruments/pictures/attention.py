@@ -185,7 +185,7 @@ def by_length(
     `figures` are those of research's `attention`, `widths` of its `bottleneck`; `yours` has shares
     at the same lengths.
     """
-    title = "In long words attention reads several times as many as a vector of its width"
+    title = "Attention reads several times as many long words as one vector of the same width"
     letters, share = "letters in the word (words tested)", "share of words all right"
     figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
     shown = {"attention": "attention", "one vector": "one vector,", "all letters alike": "average"}

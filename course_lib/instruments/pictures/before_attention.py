@@ -383,7 +383,8 @@ def where_training_ended(figures: Mapping[str, Any]) -> None:
         ax.text(13, 3, "dictionary words\nof each length", color="0.4", size="small")
         ax.text(1, 32, "solid: dictionary, dashed: joined", color="0.3", size="small")
         ax.set(xlim=(0, 50), ylim=(0, 34), xlabel="letters in the word", xticks=range(0, 36, 7))
-    axes[0].plot([34, 34], [len(figures["g2p"]["heard"]), len(WANTED)], "*", color="black", ms=9)
+    for sounds, colour in ((figures["g2p"]["heard"], BLUE), (WANTED, "0.3")):
+        axes[0].plot([34], [len(sounds)], "*", color=colour, ms=9)
     axes[0].text(35.7, len(WANTED), "the long word", va="center", size="small")
     axes[0].set_ylabel("sounds, on average")
     plots.show(

@@ -176,7 +176,7 @@ def folded(hidden: Callable[[Tensor], Tensor], w_1: Tensor) -> None:
     for name, (x, y) in CORNERS.items():
         panels[0].text(x + 0.3 * x, y, name, ha="left" if x > 0 else "right", va="center")
     panels[0].text(-2.8, 2.4, "kind", color=ORANGE, weight="bold")
-    panels[0].text(2.8, -2.7, "not kind", color=BLUE, weight="bold", ha="right")
+    panels[0].text(-2.8, -2.7, "not kind", color=BLUE, weight="bold")
     panels[0].text(2.1, 2.15, "fold", color="0.45")
     panels[1].text(-1.7, 2.05, "not bad", va="center")
     panels[1].text(1.7, -2.05, "good", ha="right", va="center")

@@ -255,13 +255,13 @@ def circuit() -> None:
     note = diagram.box("“before me: A”", (4.0, 1.9), "key", size=(3.2, 0.8))
     asked = diagram.box("“who came after A?”", (10.0, 3.1), "query", size=(3.8, 0.8))
     diagram.arrow((0, 1.9), note, "head 17.1", role="value", width=2)
-    diagram.arrow(asked, (4.1, 3.1), "heads 18.4 to 19.8", role="query", width=2)
+    diagram.arrow(asked, (4.1, 3.1), "the five heads", role="query", width=2)
     diagram.box("“next: B”", (10.0, 4.6), "value", size=(2.6, 0.8))
     diagram.arrow((4.1, 4.6), (8.7, 4.6), "and bring B", role="value", width=2)
     diagram.show(
         "Three tokens with a vertical stream each: an earlier A, the B after it, and A now. Head "
-        "17.1 (layer 17, head 1) carries A into B's stream as a note, before me: A. In heads 18.4 "
-        "to 19.8 the query of A now, who came after A, finds that note, and brings B: next, B."
+        "17.1 (layer 17, head 1) carries A into B's stream as a note, before me: A. In the five "
+        "heads the query of A now, who came after A, finds that note, and brings B: next, B."
     )
 
 

@@ -169,17 +169,9 @@ def time_by_tiles(
         for name, time in times.items():
             ax.plot(tiles[name], 1000 * time, style, color=colour)
             label = name if times is seconds else f"{name}, compiled"
-            # above the dotted line, which goes up to the right, or beside its end
-            end = tiles[name] == tiles["exact"]
-            place, side = ((8, -10), "left") if end else ((-4, 8), "center")
-            ax.annotate(
-                label,
-                (tiles[name], 1000 * time),
-                place,
-                textcoords="offset points",
-                ha=side,
-                size="small",
-            )
+            # below the dotted line, which goes up to the right
+            at = tiles[name], 1000 * time
+            ax.annotate(label, at, (8, -10), textcoords="offset points", size="small")
     ax.plot([0, tiles["exact"]], [0, 1000 * seconds["exact"]], ":", color="0.6", zorder=0)
     ax.set(xlim=(0, 1.25 * tiles["exact"]), ylim=(0, None))
     said = "; ".join(f"{name}, {tiles[name]} tiles: {1000 * x:.0f}" for name, x in seconds.items())
