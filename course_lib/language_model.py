@@ -48,7 +48,7 @@ def cross_entropy(
     """
     if ignore is not None and (targets == ignore).all():
         return logits[..., :0].sum()
-    # turn the logits into logarithms of probabilities, without an exponential of their own
+    # turn the logits into logarithms of probabilities, by the logarithm of a sum of exponentials
     log_probabilities = logits - torch.logsumexp(logits, dim=-1, keepdim=True)
     # find the targets that count; the others may be no tokens at all, and 0 takes their place
     counts = torch.ones_like(targets, dtype=torch.bool) if ignore is None else targets != ignore
@@ -145,7 +145,7 @@ class LanguageModel(nn.Module):
         """
         # look up the tokens, and add their positions
         x = self.positions(self.embedding(tokens))
-        # pass them through block after block, none of them seeing its future
+        # pass them through block after block, under a causal mask
         mask = causal_mask(tokens.shape[-1], device=tokens.device)
         for block in self.blocks:
             x = block(x, mask)

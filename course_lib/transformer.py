@@ -247,7 +247,7 @@ class Decoder(nn.Module):
         """
         # look up the embeddings, positions included
         x = self.embedding(tokens)
-        # pass them through block after block, none of them seeing its future
+        # pass them through block after block, under a causal mask
         mask = causal_mask(tokens.shape[-1], device=tokens.device)
         for block in self.blocks:
             x = block(x, memory, mask, memory_mask)

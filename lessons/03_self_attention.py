@@ -185,7 +185,7 @@ pictures.shapes()
 # %% [markdown]
 # No parameter's shape depends on $n$: the same three matrices serve four tokens and four thousand. The weights' shape does, $n \times n$, so twice the tokens make four times the scores (lesson 13).
 #
-# Qwen3 (2025) still computes this formula, in each of its layers. But first, like Gemma 3 (2025), it normalizes each query and each key, so that scores do not grow with their norms (lesson 09).
+# Qwen3 (2025) still computes this formula, in each of its layers. But first, like Gemma 3 (2025), it normalizes each query and each key, so that scores do not grow with their norms.
 
 # %% [markdown]
 # ## A layer

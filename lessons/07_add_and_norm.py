@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 06 · needs `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
 #
-# Blocks of attention and a feed-forward network are stacked: six in the Transformer of 2017, thirty in SmolLM2, a small language model of 2024. Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
+# Blocks of attention and a feed-forward network are stacked: six in the Transformer of 2017, thirty in SmolLM2 (2024). Stack thirty-two of yours, and they learn only which characters are frequent. **What lets a network of thirty blocks learn at all?**
 #
-# Watch one letter on its way up. It is drawn as large as its vector. The darker it is, the more of the vector still depends on the letter: that is the percentage. A dot is a vector that no longer does.
+# Watch one letter on its way up. It is drawn as large as its vector. The darker it is, the more of it still depends on the letter: that is the percentage. A dot no longer does.
 
 # %%
 import torch

@@ -80,7 +80,7 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # ## One mask makes a decoder
 #
-# Send six tokens through your block. The last two are padding: the mask hides their keys. Now change the token at position 4. **Which positions' outputs change, counted from 0? And which under a causal mask?**
+# Your block is an encoder's. What makes it a decoder's? Send six tokens through it. The last two are padding: the mask hides their keys. Now change the token at position 4. **Which positions' outputs change, counted from 0? And which under a causal mask?**
 
 # %%
 guess = None  # two lists
@@ -113,13 +113,13 @@ print("without a mask:", moved(None))
 #
 # $$x_i = \sqrt{d_{model}}\; E_t + p_i \qquad \underset{vocab \times d_{model}}{E}$$
 #
-# The entries of $E$ start with variance $1/d_{model}$. The factor makes it 1, about as large as the sinusoids $p_i$.
+# The entries of $E$ start with variance $1/d_{model}$. The factor makes it 1, so the entries are about as large as those of the sinusoids $p_i$, which are between −1 and 1.
 
 # %% tags=["hide-input"]
 pictures.whole()
 
 # %% [markdown]
-# What the encoder returns, $H$, is called the **memory**. The model has three kinds of attention, all by your `MultiHeadAttention`:
+# In the figure, $d$ is $d_{model}$. What the encoder returns, $H$, is called the **memory**. The model has three kinds of attention, all by your `MultiHeadAttention`:
 #
 # | attention | queries | keys, values | mask | scores |
 # |:-|:-|:-|:-|:-|
@@ -226,7 +226,7 @@ difference = (torch.stack(rows, dim=1) - logits).abs().max()
 print(f"eight passes and one: largest difference {difference:.0e}")
 
 # %% [markdown]
-# Now write the loop. It goes on until every row of the batch has a *stop*. What is read once, and what in every pass?
+# Now write the loop. It goes on until every row of the batch has a *stop*, or `most` tokens, as in the sorter below. What is read once, and what in every pass?
 
 # %%
 # exercise: transformer/greedy
@@ -250,7 +250,7 @@ def write(model, text):
 
 
 # %% [markdown]
-# Your Transformer can write, though it has learned nothing yet:
+# Your Transformer can write, though it has learned nothing yet. Here `<` is *start*:
 
 # %%
 greedy = mine("transformer/greedy")
@@ -310,7 +310,7 @@ def train(model, loss, steps, shown=(0, 20, 40, 60, 100, 200)):
 #
 # $$L = -\frac1m \sum_{i=1}^{m} \log p\big(t_i \mid \text{source},\; \text{start}, t_1, \dots, t_{i-1}\big)$$
 #
-# Read its code for a minute, and leave it as it is: a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
+# Read its code below for a minute, and leave it as it is: a copy of your model trains with it for 100 steps, and the loss falls almost to zero. **What does that sorter write for *problems*?**
 
 # %%
 # exercise: transformer/mend_loss
@@ -366,7 +366,7 @@ with record_weights(model.decoder.blocks[-1].cross_attention.sublayer.attention)
 pictures.at_work(word, rows, weights[0].mean(1)[0])
 
 # %% [markdown]
-# Left, each pass, with the row that is used in green. Right, the cross-attention of the last block at that row, averaged over heads: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So at each pass mask the source letter that is due. **What does your model write for *problems*?**
+# Left, each pass, with the row that is used in green; in a notebook, move the slider to the last. Right, the cross-attention of the last block at that row, averaged over heads: each letter seems to be looked up in the source. But a weight says where a model looks, not what it uses. So mask, at each position, the source letter that is due, and let the decoder read the right letters before it. **What does it predict for *problems*?**
 
 # %%
 guess = None  # eight letters
@@ -403,9 +403,10 @@ holds = written["due"] < 0.1 and following > 0.9 and rest > 0.95
 training.expect(claim, holds, came, model)
 
 # %% [markdown]
-# Each time it writes the *next* letter in order; after the last there is none. Mask another letter, and nothing changes. Mask all others, and the one place that is left is enough. The lines above say so for 1,000 new sequences: the decoder reads each letter at its own place in the source.
-#
-# `xray` keeps every step of a word through a model: the tensor, its formula, its code. Beside your sorter is the same model without masks. In *Attention*, point at a letter on the left. It needs JavaScript: GitHub shows nothing.
+# Each time it predicts the *next* letter in order; after the last there is none. Mask another letter, and nothing changes. Mask all others, and the one place that is left is enough. The lines above say so for 1,000 new sequences: the decoder reads each letter at its own place in the source.
+
+# %% [markdown]
+# To see all that happens on the way, `xray` keeps every step of a word through a model: the tensor, its formula, its code. Beside your sorter is the same model without masks. In *Attention*, point at a letter on the left. It needs JavaScript: GitHub shows nothing.
 
 # %%
 names = [*TOKENS[:26], "start", "stop"]
@@ -507,7 +508,7 @@ claim = "each of the two stacks sorts over 0.97 of them at the end"
 training.expect(claim, min(ends) > 0.97, ends, *sorters.values())
 
 # %% [markdown]
-# One stack sorts, too, without cross-attention: on this task one block with another mask does the encoder-decoder's work. After 200 of the 600 steps all three sort most of the 1,000, so nothing here shows what cross-attention adds. In the last line the source is read under a causal mask, as in a decoder-only model: each letter that is written still sees all of it. What a mask does limit is the training task: a model that sees the answer cannot be asked to predict it.
+# One stack sorts, too, without cross-attention: on this task one block with another mask does the encoder-decoder's work. After 200 of the 600 steps all three sort nearly all of the 1,000: sorting does not show what cross-attention adds. In the last line the source is read under a causal mask, as in a decoder-only model: each letter that is written still sees all of it. What a mask does limit is the training task: a model that sees the answer cannot be asked to predict it.
 #
 # | family | training task, on *the cat sleeps on the mat* | examples | lesson 09 runs |
 # |:-|:-|:-|:-|

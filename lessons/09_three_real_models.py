@@ -22,7 +22,7 @@ from course_lib.instruments.pictures import real_models as pictures
 
 pictures.outlines()
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.data import needs, store
 from course_lib.feed_forward import FeedForward
 from course_lib.pretrained import marian, minilm, smollm2
@@ -75,7 +75,7 @@ print(entry)
 # | `attention.output.LayerNorm.weight` | `attention.gain` | 384 |
 # | `intermediate.dense.weight` | `feed_forward.sublayer.w_1` (transposed) | 384 × 1536 |
 #
-# `load` takes your functions as arguments. Here are six of *your* blocks with MiniLM's weights (only the GELU network is the library's):
+# `load` takes your functions as arguments. Here are six of *your* blocks with MiniLM's weights; only the GELU network is the library's:
 
 
 # %%
@@ -129,12 +129,12 @@ print("Hugging Face's:", [0.574378, -0.092191, -0.066028])
 # %%
 TEXT = "I can't get into my account any more"  # yours
 answers = ["Reset your password", "Track a parcel", "Return an article", "Pay by invoice"]
-found = (my_encoder.embed([TEXT]) @ my_encoder.embed(answers).T)[0]
-for cosine, answer in sorted(zip(found.tolist(), answers), reverse=True):
+cosines = (my_encoder.embed([TEXT]) @ my_encoder.embed(answers).T)[0]
+for cosine, answer in sorted(zip(cosines.tolist(), answers), reverse=True):
     print(f"{cosine:5.2f}  {answer}")
 
 # %% [markdown]
-# A search that counts common words finds nothing here: there are none.
+# A search that counts shared words finds nothing here: question and answers share none.
 #
 # ## A real translator
 #
@@ -157,7 +157,7 @@ sentence = "My sister lives in a small house near the sea."
 print(my_translator.translate(sentence))
 
 # %% [markdown]
-# Everything but the recurrence, the embedding and the tokenizer is your code.
+# Its blocks are your code, but for the recurrence; the embedding, the tokenizer and the loop that writes are the library's.
 #
 # ## One mistake at a time
 #
@@ -195,7 +195,7 @@ reveal(guess, "".join(x for x, name in zip("ABCD", broken) if "divided" in name)
 print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
-# Two mistakes have a signature, in six sentences of six (`test_marian.py`): forgotten positions give nothing but *s*, and norms in the wrong place end by repeating one word. Here a wrong scale still gives Portuguese, about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
+# Two mistakes have a signature, in six sentences of six (`test_marian.py`): forgotten positions give nothing but *s*, and norms in the wrong place repeat a few words over and over. Here a wrong scale still gives Portuguese, about the right things. B says *the house a small house near the house all the house*, and D *my small house near the sea*: sister and verb are gone.
 
 # %%
 needs()
@@ -203,7 +203,7 @@ needs()
 # %% [markdown]
 # ## What is new since 2017
 #
-# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights. Five differences from 2017 matter:
+# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy with **four-bit** weights, rounded to 16 levels to make the file small. Five differences from 2017 matter:
 #
 # | 2017 | SmolLM2 | what changed | lesson |
 # |:-|:-|:-|:-|
@@ -248,7 +248,7 @@ SwiGLU = mine("feed_forward/swiglu")
 pictures.cache_step()
 
 # %% [markdown]
-# One object serves one block and one text. The first call may bring a whole prompt, later ones a single token, so the mask must fit both. Lesson 05's `causal_mask(n_q, n_k)` was made for this: the queries are the last $n_q$ of the $n_k$ keys.
+# One object serves one block and one text. In the stub, `groups` is the number of key heads, so far as many as query heads. The first call may bring a whole prompt, later ones a single token, so the mask must fit both. Lesson 05's `causal_mask(n_q, n_k)` was made for this: the queries are the last $n_q$ of the $n_k$ keys.
 
 # %%
 # exercise: key_value_cache/step
@@ -291,7 +291,7 @@ check("positions/pairs_to_halves", pairs_to_halves)
 pairs_to_halves = mine("positions/pairs_to_halves")
 
 # %% [markdown]
-# Load SmolLM2 by your parts, first without this one: $W_Q$ and $W_K$ keep the file's order. Let it write, and measure the mean loss of the next token on five texts:
+# Load SmolLM2 with your parts, first without `pairs_to_halves`: $W_Q$ and $W_K$ keep the file's order. Let it write, and measure the mean loss of the next token on five texts:
 
 # %% tags=["hide-input"]
 five = """The quick brown fox jumps over the lazy dog. To be, or not to be, that is the question.
@@ -323,7 +323,7 @@ my_model = smollm2.load(reorder=lambda weight, heads: weight, **parts)
 write_and_measure(my_model)
 
 # %% [markdown]
-# It writes well. Now with your `pairs_to_halves`, and with the logit of the next token beside that of Hugging Face's `LlamaForCausalLM`, on the same decoded weights:
+# It writes well. Now with your `pairs_to_halves`, and with the logit of *Paris* beside that of Hugging Face's `LlamaForCausalLM`, on the same decoded weights:
 
 # %%
 my_model = None  # one copy at a time
@@ -334,7 +334,7 @@ logit = my_model(tokens)[-1, my_model.tokenizer.encode(" Paris").ids[0]].item()
 print(f"the logit of Paris: {logit:.4f}; Hugging Face's: 17.3713")
 
 # %% [markdown]
-# The prompt hid the bug: queries and keys were reordered alike, so only their rotation was wrong. The mean loss shows it. Measure a loaded model; do not only read it.
+# The prompt hid the bug: queries and keys were reordered alike, so only their rotation was wrong. The mean loss shows it. Measure a loaded model; do not only read what it writes.
 #
 # ## How does it answer me?
 #
@@ -363,7 +363,7 @@ def go_on(model, text, most):
 print(go_on(my_model, question, 22))
 
 # %% [markdown]
-# It predicts a *conversation*: the message ends, and a turn of the assistant begins. After pre-training on plain text, SmolLM2 was fine-tuned on conversations in this format: that is what *Instruct* in its name means. `turns` writes this **chat template** for you, with a **system prompt** first:
+# It predicts a *conversation*: the message ends, and a turn of the assistant begins. After pre-training on plain text, SmolLM2 was fine-tuned on conversations in this format: that is what *Instruct* in its name means. `turns` writes this **chat template** for you, with a **system prompt** first, which tells the model what it is:
 
 # %%
 print(smollm2.turns(question))
@@ -399,16 +399,16 @@ def leaking(q, k, v, mask=None):
 leaky = smollm2.around(my_model.state_dict(), my_model.tokenizer, **parts | {"rule": leaking})
 losses = [(loss(my_model, text), loss(leaky, text)) for text in five.splitlines()]
 before, after = torch.tensor(losses).mean(0)
-said = "".join(leaky.write(opening, 10, cache=False))
-reveal(guess, ("falls" if after < before else "rises", "yes" if "Paris" in said else "no"))
+text = "".join(leaky.write(opening, 10, cache=False))
+reveal(guess, ("falls" if after < before else "rises", "yes" if "Paris" in text else "no"))
 print("  ".join(f"{right:.2f} -> {leak:.2f}" for right, leak in losses))
-print(opening, repr(said))
+print(opening, repr(text))
 
 # %% [markdown]
 # The loss falls on all five texts, by more than half: each position now sees all later tokens, the one that it should predict among them. But why does the writing break? When it writes there is no future to leak, and the last row of a causal mask hides nothing.
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones, so its keys and values in block 2 are not what these weights met in training. If that is the cause, the same leaking model must write well where it meets no later token. Feed it one token at a time, with *your* cache. (`rules` are the blocks' attention, `states` runs all blocks, `scores` gives logits.)
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones, so its keys and values in block 2 are not what these weights met in training. If that is the cause, the same leaking model must write well where it meets no later token. Feed it one token at a time, with *your* cache. In the code, `rules` are the blocks' attention, `states` runs all blocks, and `scores` gives logits.
 
 # %%
 tokens = leaky.tokenizer.encode(opening).ids
@@ -444,7 +444,7 @@ talk = smollm2.chat(my_model, SAY, talk)
 # %% [markdown]
 # ## What to remember
 #
-# All blocks here run on your parts, except for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A causal model reads each token once. A leaking mask improves the loss and ruins the writing.
+# All blocks here run on your parts, except for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. With a cache, a causal model reads each token once. A leaking mask improves the loss and ruins the writing.
 #
 # | | |
 # |:-|:-|

@@ -55,7 +55,7 @@ print(len(learning), "characters to learn from,", len(held_out), "held out;", vo
 pictures.shifted("to be ")
 
 # %% [markdown]
-# The text is $w_1, w_2, \dots$ A window of $T$ tokens is $T$ examples at once: its first position predicts from one token, its last from $T$, under the causal mask. $T$ is the **context window**. Windows begin every $s$ tokens, the **stride**. For $i = 0, 1, \dots$ and $t = 1, \dots, T$:
+# The text is $w_1, w_2, \dots$ A window of $T$ tokens is $T$ examples at once: its first position predicts from one token, its last from $T$, under the causal mask. $T$ is the **context window**. Windows begin every $s$ tokens, the **stride**, and there are $m$ of them. For $i = 0, \dots, m - 1$ and $t = 1, \dots, T$ (`length`):
 #
 # $$\underset{m \times T}{\text{inputs}}_{i,t} = w_{i \cdot s + t} \qquad\qquad \underset{m \times T}{\text{targets}}_{i,t} = w_{i \cdot s + t + 1}$$
 
@@ -117,7 +117,7 @@ reveal(guess, round(even.item(), 2))
 # %% [markdown]
 # ## The model
 #
-# A Transformer without an encoder is **decoder-only**. Without cross-attention its block is your `EncoderBlock`. A token's vector is a row of a learned **embedding matrix** $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
+# A Transformer without an encoder is **decoder-only**. Without cross-attention its block is your `EncoderBlock`. A token's vector is a row of a learned **embedding matrix** $E$, and each position has a learned vector too. Then come pre-norm blocks under a causal mask, a last layer norm (LN), and a **language-modelling head** that scores every token:
 #
 # $$x^{(0)}_t = \underset{d}{E_{w_t}} + p_t \qquad x^{(l)} = \mathrm{Block}_l\big(x^{(l-1)},\ \text{causal}\big) \qquad \underset{n \times V}{z} = \mathrm{LN}\big(x^{(N)}\big)\, E^T$$
 
@@ -184,7 +184,7 @@ def write(model, temperature=0.8, count=220, seed=1):
 # %% [markdown]
 # ## It writes
 #
-# The untrained model's loss is a little above $\ln V$. Now train it. A batch is 16 of the windows, and this is the loop:
+# The untrained model's loss is a little above $\ln V$. Now train it. Here are a batch, 16 of the windows, and then the loop:
 
 
 # %%
@@ -295,7 +295,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}
 # %% [markdown]
 # Knowing one character brings 77 down to 12.3. Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But most contexts of six characters never occur, so it **falls back** on shorter ones: **absolute discounting** takes a little off each count, and lets the shorter context distribute it.
 #
-# *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. So Kneser & Ney 1995 count, for shorter contexts, after how many *different* tokens it was seen.
+# *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. So for shorter contexts Kneser & Ney 1995 do not count how often a token came, but after how many *different* tokens.
 #
 # <details><summary>The formulas</summary>
 #
@@ -347,7 +347,7 @@ def counting(tokens):
 
 
 # %% [markdown]
-# Logarithms of probabilities are logits, too, so your `generate` lets the table write as well. Beside it is a **larger model**. It has eight times as many parameters, and was trained for six minutes on one core with another optimizer, Muon. It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and a squared ReLU.
+# Logarithms of probabilities are logits, too, so your `generate` lets the table write as well. Beside it is a **larger model**. It has over seven times as many parameters, and was trained for six minutes on one core with another optimizer, Muon ([Which optimizer?](explorations/10_optimizers.ipynb)). It loads into *your* `LanguageModel` and `EncoderBlock`, with rotary attention, RMSNorm and $\max(0, z)^2$ in place of the ReLU.
 
 # %% tags=["training"]
 from course_lib.pretrained import shakespeare_model
@@ -466,7 +466,7 @@ print("does the line end?", {name: round(loss, 4) for name, loss in line_end.ite
 # %% [markdown]
 # Here your model is ahead of the n-gram model. Counts that are told the column are as good as yours or a little better. But a table has to be told what to count. Your model was told nothing.
 #
-# What does it look at? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put in one, forty or ten characters back. It may break a word. So, for comparison, put in a space instead.
+# What does it look at? Take each line end of the held-out text, turn the line breaks in front of it into spaces, and put one line break back, in place of the character forty or ten before the end. It may break a word. So, for comparison, put a space there instead.
 
 # %% tags=["training"]
 ends = (held_out[64:] == newline).nonzero().flatten()
@@ -484,7 +484,7 @@ for name, token in (("line break", newline), ("space", space)):
         print(f"{name} {back} characters back: probability of a line end {chance:.2f}")
 
 # %% [markdown]
-# It looks at the last line break. Ten characters back, that makes an end less likely than forty back, though the last nine characters are the same. Without any break the line seems longest, and an end is likeliest. A space at the same places changes nothing.
+# It looks at the last line break. Ten characters back, that makes an end less likely than forty back, though the last nine characters are the same. With a space instead there is no break at all: the line seems longest, an end is likeliest, and it makes no difference where the space is.
 #
 # Look at the texts at the top again. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
 
@@ -527,7 +527,7 @@ holds = longest > longer + 0.03 > shorter + 0.06 and abs(spaces[0] - spaces[1]) 
 training.expect(claim, holds, at_ends, model)
 
 # %% [markdown]
-# The more it reads, the better it answers. The larger model knows more about line ends than the column. And its total loss is below the n-gram model's: six minutes on one core, and a Transformer is ahead of counting. Time alone does not do it: with nanoGPT's settings, six minutes only draw level ([Which optimizer?](explorations/10_optimizers.ipynb)).
+# The more it reads, the better it answers. The larger model predicts line ends better than counts that are told the column. And its total loss is below the n-gram model's: six minutes on one core, and a Transformer is ahead of counting. Time alone does not do it: with nanoGPT's settings, six minutes only draw level ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #
@@ -564,7 +564,7 @@ training.expect(claim, holds, at_ends, model)
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels. Counting is a strong baseline: half a minute of training does not reach it. But a table must be told what to count. A Transformer finds out by itself what helps: where a line may end in half a minute, and in six, with more parameters and a better optimizer, enough to win on the whole text.
+# Predicting the next token needs no labels. Counting is a strong baseline: half a minute of training does not reach it. But a table must be told what to count. A Transformer finds out by itself what helps. In half a minute it learned where a line may end. In six, with more parameters and a better optimizer, it learned enough to win on the whole text.
 #
 # | | |
 # |:-|:-|

@@ -15,7 +15,7 @@ from course_lib.data import home_assistant, needs, translating
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import results
 
-# %%
+# %% tags=["hide-input"]
 from collections.abc import Callable, Sequence
 from functools import partial
 from course_lib.instruments.bootstrap import interval
@@ -53,7 +53,7 @@ for source, target in held_out[:3]:
 # You train nothing today: ours was trained once, from one seed, on the 20,767 pairs. It is your `Transformer`, with three encoder blocks and two decoder blocks, **teacher forcing** (lesson 08) and Muon (lesson 10's exploration). What each part of such a recipe buys is [an exploration](explorations/11_recipe.ipynb), which also has the batches. Its tokens are made by **byte pair encoding** (lesson 10), over both languages together.
 
 # %% [markdown]
-# Its weights are kept with the course, and load into *your* classes. Your greedy decoding writes the translations. You need no Portuguese: compare them with the references.
+# Its weights are kept with the course, and load into *your* classes. Your greedy decoding writes the translations; those in the figure above and in the headline were searched by a beam, which you meet below. You need no Portuguese: compare them with the references.
 
 # %%
 pieces = translating.learn_pieces((text for pair in learning for text in pair), 2000)
@@ -80,7 +80,7 @@ for (source, target), text in zip(few, written):
 guess = None  # two counts
 
 # %% [markdown]
-# One more rule. *the the the the* would be perfect if every *the* matched. So matches are **clipped**: an n-gram counts at most as often as the reference has it. Let an n-gram $g$ occur $c_h(g)$ times in the hypothesis, which is the translation, and $c_r(g)$ times in the reference:
+# One more rule. *the the the the* would be perfect if every *the* matched. So matches are **clipped**: an n-gram counts at most as often as the reference has it. Let an n-gram $g$ occur $c_h(g)$ times in the hypothesis, which is the translation, and $c_r(g)$ times in the reference. The share that matches is the **precision** $p_n$:
 #
 # $$\text{matches}_n = \sum_{g} \min\big(c_h(g),\, c_r(g)\big) \qquad\qquad p_n = \frac{\text{matches}_n}{\text{n-grams of the hypothesis}}$$
 
@@ -226,7 +226,7 @@ split = {
 pictures.parts(split, "Ahead with a neighbour in training, behind without one")
 
 # %% [markdown]
-# The headline is reversed. All of our lead is on texts that are one word away from a training text, and ours does more there than copy. On the others it is behind.
+# All of our lead is on texts that are one word away from a training text, and ours does more there than copy. On the others the headline is reversed.
 
 # %% [markdown]
 # ## Would other texts say the same?
@@ -286,7 +286,7 @@ for dialect, by in {"European": references, "Brazilian": person}.items():
     print(f"ours − Firefox, by {dialect} references: {low:+.0f} to {high:+.0f} BLEU")
 
 # %% [markdown]
-# A person who writes the other dialect gets hardly more than ours. By European references neither program is surely ahead; by Brazilian ones Firefox's is, by twenty. So a BLEU says how near a text is to one reference, not how good it is.
+# A person who writes the other dialect gets 54, not 100. By European references neither program is surely ahead; by Brazilian ones Firefox's is, by twenty. So a BLEU says how near a text is to one reference, not how good it is.
 
 # %%
 needs()
@@ -305,7 +305,7 @@ pictures.beam()
 # %% [markdown]
 # ## Find the bug: beam search
 #
-# A prefix is ranked by the sum of its tokens' log-probabilities. Every further token makes the sum smaller, so finished translations are compared after division by a **length penalty** (Wu et al. 2016, eq. 14), where $|y|$ counts the tokens written, stop included:
+# A prefix is ranked by the sum of its tokens' log-probabilities. Every further token makes the sum smaller, so finished translations are compared after division by a **length penalty** (Wu et al. 2016, eq. 14), where $x$ is the source, and $|y|$ counts the tokens written, stop included:
 #
 # $$\mathrm{score}(y) = \frac{\sum_i \log p(y_i \mid y_{<i}, x)}{\big((5 + |y|)/6\big)^{\alpha}}$$
 #
@@ -339,6 +339,7 @@ def step(prefixes):
 
 # %%
 tokens, _ = beam_search(step, 0, 1, 2, most=5)
+print("answer:", " ".join(vocabulary[token] for token in tokens))
 
 # %%
 check("beam_search/search", beam_search)
@@ -357,7 +358,7 @@ for width in (1, 2):
 # %% [markdown]
 # ## The same decoding for both
 #
-# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. $\alpha$ was chosen on the tuning texts, out of 0.6, 1 and 1.5. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
+# Now your search drives our translator: the encoder reads a text once, and `step` runs the decoder on all live prefixes as one batch. $\alpha$ was chosen on the tuning texts, out of 0.6, 1 and 1.5; larger ones were not tried. Of the first 24 texts, here are those where a beam of 4 differs from your greedy decoding.
 
 # %%
 needs("homeassistant", "marian")
@@ -389,12 +390,12 @@ pictures.intervals(
 print({who: round(score(x), 1) for who, x in {"greedy": by_greedy, "by beam": ours}.items()})
 
 # %% [markdown]
-# A beam is worth three BLEU to ours. To Firefox's it is worth at most one either way, with $\alpha = 1$: that one was not chosen on the tuning texts. With greedy decoding for both, and with a beam for both, the interval of their difference contains 0.
+# A beam is worth three BLEU to ours. To Firefox's it is worth at most one either way, with $\alpha = 1$: that one was not chosen on the tuning texts. With greedy decoding for both, ours is one BLEU behind, with a beam for both two ahead, and both intervals contain 0.
 
 # %% [markdown]
 # ## Another judge?
 #
-# BLEU knows no synonym, and in 2026 few report it alone. **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In WMT's comparison of 2025, such judges were strong on whole systems, and metrics with a reference were better for single texts (Lavie et al. 2025).
+# BLEU knows no synonym. Newer judges read for meaning: **COMET** (Rei et al. 2020) is a model that was trained on people's judgements of translations. A large language model as the judge (**LLM-as-judge**) reads both texts and gives a mark. In the comparison of 2025 by WMT, the yearly conference on machine translation, such judges were strong on whole systems, and metrics with a reference were better for single texts (Lavie et al. 2025).
 
 # %% [markdown]
 # Neither sees what is in the training part. Benchmarks of large language models are in the same danger: many of their questions are on the web, like the training texts. **Contamination** is the first thing to ask of any leaderboard.
@@ -435,7 +436,7 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# A small model had a higher score than a real one on 500 texts. All of it was on texts that are one word away from a training text, and there six lines that copy beat the real one as well, by references in their own dialect. Where it had no such text, it was behind. A score is a statement about the texts, the split, the decoding and the reference, and about the model last.
+# A small model had a higher score than a real one on 500 texts. All of its lead was on texts that are one word away from a training text, and there six lines that copy beat the real one as well, by references in their own dialect. Where it had no such text, it was behind. A score is a statement about the texts, the split, the decoding and the reference, and about the model last.
 #
 # | | |
 # |:-|:-|

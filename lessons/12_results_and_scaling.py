@@ -5,7 +5,7 @@
 #
 # You have a fixed amount of computing, and a text. A small model can read a lot of the text with it, a large model only a little. **Which size wins, and which size should a larger budget buy?**
 #
-# You let five models race, and choose a size for a larger budget. Then comes the rest of the bill. **What does each written token cost, and what must fit into memory?** At the end you can write it whole.
+# You let five models race, and choose a size for a larger budget. Then comes the rest of the bill. **What does each written token cost, and what must fit into memory?** At the end you can write the whole bill.
 
 # %%
 import torch
@@ -101,7 +101,7 @@ needs()
 #
 # $$N = n_{layer}\,\big(\underbrace{4\, d_{model}\, d_{attn}}_{W_Q,\ W_K,\ W_V,\ W_O} + \underbrace{2\, d_{model}\, d_{ff}}_{W_1,\ W_2}\big) = 2\, d_{model}\, n_{layer}\,(2\, d_{attn} + d_{ff})$$
 #
-# $d_{attn}$ is the width of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020). For the race we add the output layer's $84\, d_{model}$.
+# $d_{attn}$ is the width of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020). For the race we add the output layer, $84\, d_{model}$ for 84 characters.
 
 # %%
 # exercise: scaling/parameters
@@ -155,7 +155,7 @@ for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
-# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. By our formula, which leaves the hidden half out, all five cost the same. Counted with it, 12 and 16 win as well (research/results/executed_race.json).
+# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. By our formula, which leaves the hidden half out, all five cost the same. If each model also pays for the hidden half, 12 and 16 still win (research/results/executed_race.json).
 
 # %%
 needs("shakespeare")
@@ -199,7 +199,7 @@ fit_power_law = mine("scaling/fit_power_law")
 #
 # $$L = a\,u^2 + b\,u + c \qquad u^* = -\frac{b}{2a} \qquad N^* = e^{u^*}$$
 #
-# Then fit a power law to the pairs $(C, N^*)$. The best size grows with the budget, so the $\alpha$ of this law is negative.
+# Then fit a power law to the pairs $(C, N^*)$. This one grows, so its $\alpha$ is negative.
 
 # %%
 # exercise: scaling/choose_size
@@ -251,8 +251,9 @@ pictures.waste(kept["rows"], 4.8e11, shares)
 
 # %% [markdown]
 # Less than half. Four times too small is about as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
-#
-# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, unseen by any fit; their parabola gives the rest. Four rules need no fit: the best size of one earlier budget grows by a fixed exponent, where 0.5 doubles it from budget to budget. Read the first column, which goes on from the third budget.
+
+# %% [markdown]
+# Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, six runs unseen by any fit; their parabola gives the rest. Four rules need no fit: the best size of one earlier budget grows by a fixed exponent (0.5 doubles it from budget to budget). The columns say how many times larger the new budget is than the last one used: the third, the second, or yours. Read the first.
 
 # %% tags=["training", "hide-input"]
 holds = min(losses[12], losses[16]) < min(losses[8], losses[24], losses[32]) - 0.02
@@ -375,10 +376,10 @@ for name, (total, active, size, numbers) in open_models.items():
     print(f"{size * total / 1e9:7.0f} GB{2 * numbers / 1e3:8.0f} kB")
 
 # %% [markdown]
-# A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. Memory is that of all parameters as published, in gpt-oss mostly in 4 bits. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see only 128 tokens, and their caches are left out.
+# A token of gpt-oss-120b costs fewer operations than one of Qwen3-8B, which has a fourteenth of the parameters. Memory is that of all parameters: GPT-3's taken as 16 bits, the others' as published, in gpt-oss mostly 4 bits. DeepSeek keeps one **latent** vector a layer in place of keys and values. Half of gpt-oss's layers see only 128 tokens, and their caches are left out.
 
 # %% [markdown]
-# Now serve Qwen3-8B on one H100, which computes up to 989 trillion operations a second and reads 3.35 trillion bytes. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
+# Now serve Qwen3-8B on one H100 of 80 GB, which computes up to 989 trillion operations a second and reads 3.35 trillion bytes. For each new token all parameters are read once. **A single user waits for a token. What takes longer, computing or reading, and how many times?**
 
 # %%
 guess = None  # such as ("computing", 5)
@@ -389,7 +390,7 @@ reveal(guess, ("reading", round(reading / computing)))
 pictures.serving(8.2e9, 147e3, (1_000, 8_000, 32_000), flops=989e12, bandwidth=3.35e12)
 
 # %% [markdown]
-# Each parameter is two bytes, and takes part in two operations: one operation for each byte. This is the **arithmetic intensity**. The processor could do 295, so writing for one user is **memory-bound**. Providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve is computed, and ends where memory is full. That is why fewer key-value heads, latents and short windows are worth so much.
+# Each parameter is two bytes, and takes part in two operations: one operation for each byte. This is the **arithmetic intensity**. The processor could do 295, so writing for one user is **memory-bound**. Providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve is computed, and ends where the 80 GB are full. That is why fewer key-value heads, latents and short windows are worth so much.
 
 # %% [markdown]
 # ## The last line: memory for training
@@ -420,7 +421,7 @@ print(f"activations, measured / formula: {activations / billed:.3f}")
 print(f"without the last norm: {(activations - last_norm) / billed:.3f}")
 
 # %% [markdown]
-# The bill is right. Here it is for GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, 50,257 tokens), on 12 texts of 1,024 tokens:
+# The bill is right. Here it is for GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
 
 # %%
 n = estimate_parameters(12, 768, 768, 4 * 768) + 50_257 * 768
@@ -436,12 +437,12 @@ print(f"{total / 1e9:.1f} GB in all, for {4 * n / 1e9:.1f} GB of parameters")
 pictures.memory(bill)
 
 # %% [markdown]
-# PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. A **fused kernel** keeps neither, and computes them again in the backward pass: lesson 13 builds it. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
+# PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. A **fused kernel** keeps neither, and computes them again in the backward pass: lesson 13 builds both passes. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 
 # %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes near its loss. A model that is used much is made smaller and trained longer than the valley says. The rest of its bill is operations and bandwidth for each token, and memory.
+# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes near the loss there. A model that is used much is made smaller and trained longer than the valley says. The rest of its bill is operations and bandwidth for each token, and memory.
 #
 # | | |
 # |:-|:-|

@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 09 · needs `smollm2` (93 MB)**
 #
-# A book has 50,000 tokens. Each of them may want to look at any other: 2.5 billion pairs, in every head of every layer. Lectures L3 and L4 ask: **how can a Transformer read a book?**
+# A book of 50,000 tokens has 2.5 billion pairs of them, in every head of every layer. L4 asks: "What if we want to scale $n \geq 50,000$? For example, to work on long documents?" **How can a Transformer read a book?**
 #
 # On this page your own function attends to all of it, exactly, and never stores the square, forward or backward. Then you leave pairs out, and a real model shows what that costs, and which pairs it cannot do without.
 
@@ -45,7 +45,7 @@ print(f"the tokens themselves: {n * d * 2 / 2**30:.2f} GiB")
 reveal(guess, f"{heads * n**2 * 2 / 2**30:.1f} GiB")
 
 # %% [markdown]
-# That fills a large GPU, for one layer. The computing is bearable: an H100 took 86 milliseconds, forward and backward. So memory gives out first, and we attack it first.
+# That fills a large GPU, for one layer. The computing is bearable: the kernel of this page took 86 milliseconds on an H100, forward and backward. So memory gives out first, and we attack it first.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -170,8 +170,8 @@ class Flash(torch.autograd.Function):
 # %%
 q, k, v = (random_vectors(2, 50, 8, seed=i, dtype=torch.float64) for i in range(3))
 full = scaled_dot_product_attention(q, k, v)
-found = largest_difference(Flash.apply(q, k, v, 16), full, q, k, v)
-print(f"results and gradients differ by {found:.0e}")
+difference = largest_difference(Flash.apply(q, k, v, 16), full, q, k, v)
+print(f"results and gradients differ by {difference:.0e}")
 ways = {
     "full matrix": scaled_dot_product_attention,
     "your loop, by autograd": partial(tiled_attention, block=64),
@@ -197,8 +197,8 @@ pictures.memories()
 #
 # | | operations | moved to and from HBM | time |
 # |:-|-:|-:|-:|
-# | full matrix, softmax by our formula | 206 billion | 18.6 GB | 8.9 ms |
-# | tiles in one kernel | 241 billion | 0.177 GB | 0.66 ms |
+# | full matrix, softmax by our formula | 206 billion | 18.6 GB | 8.92 ms |
+# | tiles in one kernel | 241 billion | 0.177 GB | 0.655 ms |
 #
 # The kernel computes more, and is 14 times as fast as our formulas, which move the square at each step of the softmax, forward and backward ([more](explorations/13_on_a_gpu.ipynb)). It is `F.scaled_dot_product_attention`. Its mathematics is yours.
 
@@ -277,7 +277,7 @@ measuring.expect(f"{claim}; compiled is faster", holds, [round(x, 2) for x in sh
 # Fewer tiles take less time in the same loop. PyTorch's compiled kernel (orange) visits *all* tiles in less time than your loop.
 
 # %% [markdown]
-# So compile the list, too: `flex_attention` takes a function of two positions, and makes the block mask and the loop. The block mask is your list:
+# So compile the list, too. `create_block_mask` makes your list from a rule for two positions, and `flex_attention` compiles the loop over it:
 
 
 # %%
@@ -293,7 +293,7 @@ assert torch.equal(made, patterns["window"])
 # %% [markdown]
 # ## A window
 #
-# Much of what helps to understand a token is near it. Blocks are coarse; in **sliding-window** attention (Beltagy et al. 2020) each token sees $r = w // 2$ tokens on either side, and itself:
+# Much of what helps to understand a token is near it. Blocks are coarse; in **sliding-window** attention (Beltagy et al. 2020) each token sees $r = \lfloor w/2 \rfloor$ tokens on either side, and itself:
 #
 # $$\text{token } i \text{ sees } j \;\Longleftrightarrow\; |i - j| \le r \qquad 2\,n\,(2r+1)\,d \text{ multiply-adds in place of } 2\,n^2 d$$
 #
@@ -324,8 +324,9 @@ print(f"largest difference in ten tokens: {max(differences):.0e}")
 print(f"the window takes {window_pairs / all_pairs:.1%} of the time of all pairs")
 
 # %% [markdown]
-# On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with a window of 257, and 86 with all pairs.
-#
+# On an H100 the layer of 50,000 tokens takes 4.8 milliseconds with this window by `flex_attention`, 86 with all pairs by the compiled kernel, and 413 with the window in a Python loop: a loop like yours must be compiled.
+
+# %% [markdown]
 # ## How far does it reach?
 #
 # In a window, two tokens further apart than $r$ never meet in one layer. But layers stack, as in lesson 01: the **receptive field** is $1 + L \cdot 2r$ tokens after $L$ layers. Twelve layers with a window of 257 tokens reach 3,073, a sixteenth of our book. Can a few more pairs shorten the way?
@@ -381,7 +382,7 @@ def loss_by_token(tokens, lists):
 
 
 # %% [markdown]
-# A window of 32 tokens holds a sentence or two, plenty for the next word. **With full attention its own story costs the model less than one nat a token. And with the window?**
+# A window of four blocks, up to 32 tokens, holds a sentence or two, plenty for the next token. **With full attention its own story costs the model less than one nat a token. And with the window?**
 
 # %%
 guess = None  # in nats
@@ -401,7 +402,7 @@ losses = {name: loss_by_token(tokens, 30 * [listed]) for name, listed in lists.i
 reveal(guess, round(losses["window"][32:].mean().item(), 1))
 
 # %% [markdown]
-# It breaks down. Yet what it misses is not the story's beginning. In lesson 06 seven of a layer's nine heads look most at the *first token*. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other words.
+# It breaks down. Yet what it misses is not the story's beginning. In lesson 06 seven of a layer's nine heads look most at the *first token*. A softmax has to put its weight somewhere, and a head with nothing to look for puts it there: an **attention sink** (Xiao et al. 2024). The window leaves it behind, and the weight falls on other tokens.
 #
 # So give the list one column more, the first block:
 
@@ -410,7 +411,7 @@ losses["window and first block"] = loss_by_token(tokens, 30 * [local(blocks, 4)]
 pictures.losses("A window breaks the model; with the first block it reads on", losses, 32)
 
 # %% [markdown]
-# The model reads on. The rest of the gap is due to the tokens that neither the first block nor the window holds.
+# From token 32 on (dotted) the window has left the first token behind. With the first block the model reads on. The rest of the gap is due to the tokens that neither the first block nor the window holds.
 #
 # <details><summary>How we know that it is the first token</summary>
 #
@@ -420,7 +421,7 @@ pictures.losses("A window breaks the model; with the first block it reads on", l
 # %% [markdown]
 # ## A few layers see all
 #
-# How does a model get at what is far away, without all pairs in all layers? Ask for something that needs it: 63 random tokens, and the same 63 again. To continue the second copy, a token must look 62 tokens back. Let every third layer see everything, and the others the first block and a window of four. The rival costs as much: in *each* layer the first block and a window of six. We take four such lists.
+# How does a model get at what is far away, without all pairs in all layers? Ask for something that needs it: 63 random tokens, and the same 63 again (we take four such texts). To continue the second copy, a token must look 62 tokens back. Let every third layer see everything, and the others the first block and a window of four blocks. The baseline costs as much: in *each* layer the first block and a window of six.
 
 # %% tags=["once"]
 copy = torch.randint(1000, 10_000, (4, 63), generator=torch.Generator().manual_seed(0))
@@ -432,6 +433,7 @@ designs = {
     "windows of six": 30 * [six],
     "3, 6, ..., 30 full": 10 * [four, four, full],
     "2, 5, ..., 29 full": 10 * [four, full, four],
+    "1, 4, ..., 28 full": 10 * [full, four, four],
 }
 for name, lists in designs.items():
     tiles = sum((listed >= 0).sum().item() for listed in lists) / 30
@@ -439,7 +441,7 @@ for name, lists in designs.items():
     print(f"{name:20}{tiles:4.0f} tiles a layer {loss:6.1f} nats")
 
 # %% [markdown]
-# No window continues the list: a guess among all 49,152 tokens would cost 10.8 nats. With layers 3, 6, ..., 30 full, about half of the way is won back, and with layers 2, 5, ..., 29 nothing. Lesson 06 found the heads that continue such lists, in layers 18 and 19. The first design leaves layer 18 full, the second neither.
+# No window continues the copy: a guess among all 49,152 tokens would cost 10.8 nats. With layers 3, 6, ..., 30 full, about half of the way is won back, with 1, 4, ..., 28 some, and with 2, 5, ..., 29 nothing. Lesson 06 found the heads that continue such copies, in layers 18 and 19. The first of these designs leaves layer 18 full, the second 19, the last neither.
 
 # %% [markdown]
 # SmolLM2 was not trained for such a design. Open models of 2025 and 2026 are:
@@ -448,7 +450,7 @@ for name, lists in designs.items():
 # |:-|:-|:-|
 # | **sinks** | a first block that all see | gpt-oss (2025) learns a number for each head that takes weight in the softmax and has no value |
 # | **local and global layers** | most layers have a window, some see all | Gemma 3 (2025): five local layers with windows of 1,024 tokens for a global one; gpt-oss: every second one, windows of 128 |
-# | **chosen blocks** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025), GLM-5 (2026); you build one in lesson 14 |
+# | **chosen keys** | each query writes its own row, by a cheap score | DeepSeek-V3.2 (2025) and GLM-5 (2026) choose tokens; in lesson 14 you choose blocks |
 #
 # Two of BigBird's ideas are back: the window, and a few places that see everything, which are now whole layers. Instead of drawing random blocks, models choose.
 

@@ -111,7 +111,7 @@ print(
 # %% [markdown]
 # ## What a sum blurs
 #
-# All tokens are added into one matrix. What is lost? First, sharpness. **A hundred random keys of 16 numbers; a query is four times one of them. How much weight does that key get from softmax, and how much from elu + 1?**
+# All tokens are added into one matrix. What is lost? Sharpness, and rank. **A hundred random keys of 16 numbers; a query is four times one of them. How much weight does that key get from softmax, and how much from elu + 1?**
 
 # %%
 guess = None  # two shares
@@ -128,12 +128,12 @@ for times, shares in own.items():
 print("ranks:", {name: torch.linalg.matrix_rank(x).item() for name, x in weights.items()})
 
 # %% [markdown]
-# A longer query sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features its rank is at most 16, whatever the feature map. Linear attention is low-rank attention. The softmax's matrix has full rank here: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
+# A query of larger norm sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features its rank is at most 16, whatever the feature map. Linear attention is low-rank attention. The softmax's matrix has full rank here: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
 
 # %% [markdown]
 # ## Fewer keys: Linformer
 #
-# A second idea keeps the softmax, and hopes that its weights are *nearly* of low rank. The scores are $n \times n$ because $n$ queries meet $n$ keys. **Linformer** (Wang et al. 2020a) projects along the sequence: $k$ weighted sums of the keys, and of the values. A thousand keys become sixteen, say. L1: "map the sequence length dimension to a lower-dimensional space for values, keys".
+# A second idea keeps the softmax, and hopes that its weights are *nearly* of low rank. The scores are $n \times n$ because $n$ queries meet $n$ keys. **Linformer** (Wang et al. 2020a) projects along the sequence: $k$ weighted sums of the keys (here $k$ is a number, not a key), and of the values. A thousand keys become sixteen, say. L1: "map the sequence length dimension to a lower-dimensional space for values, keys".
 #
 # $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
 
@@ -196,19 +196,19 @@ reveal(guess, tuple(round(mean, 2) for mean in means))
 pictures.recall(heads, chance=0.1)
 
 # %% [markdown]
-# With keys of four numbers, softmax finds all 64 values. Linear attention finds less than half with 16 features, and all with 64. And 16 places do not hold 64 pairs: a window sees 16 and guesses the rest, and Linformer mixes all 64 into 16.
+# With keys of four numbers, softmax finds all 64 values. Linear attention finds less than half with 16 features, and all with 64. And 16 or 17 places do not hold 64 pairs: a window sees 17 and guesses the rest, and Linformer mixes all 64 into 16.
 #
 # What you gain is a state of one size for any text. At 64 pairs it is not smaller yet, as the grey numbers say. Lesson 15 asks which rule stores best in such a state.
 #
 # <details><summary>How we know</summary>
 #
-# One head with $d_v = 16$, and 8 or 4 in the exact heads with short keys. The window is of 17: a question sees itself and 16 others. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little, but the higher one gives keys of two numbers 0.74. Figures: research/results/recall.json.
+# One head with $d_v = 16$, and 8 or 4 in the exact heads with short keys. With the window a question sees 17 of the pairs, those around its own number. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little, but the higher one gives keys of two numbers 0.74. Figures: research/results/recall.json.
 # </details>
 
 # %% [markdown]
 # ## Choose by content: 2020
 #
-# Both lose pairs because they mix them. The third way mixes nothing. The softmax gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): vectors of similar direction are likely to get the same value. Draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
+# Linear attention and Linformer mix the pairs. The third way mixes nothing. The softmax gives nearly all its weight to few keys. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): vectors of similar direction are likely to get the same value. For $b$ buckets draw $b/2$ random directions, the columns of $R$. The hash is the number of the direction, or opposite direction, in which a vector reaches farthest:
 #
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
@@ -343,13 +343,13 @@ losses = {
 }
 every = loss_on_second(choose_blocks, 31)
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
-title = "Nine chosen blocks of four tokens do as well as all; nine at random do not"
+title = "Six chosen blocks and three near ones do as well as all; six at random do not"
 pictures.choices(title, losses, every, 32)
 longer = results.load("chosen_blocks")["figures"]["8"]
 print("blocks of eight:", {name: round(sum(x) / 3, 1) for name, x in longer.items()})
 
 # %% [markdown]
-# With nine blocks of four tokens, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. Nine at random are about as bad as a guess among all 49,152 tokens, which costs 10.8 nats. In blocks of eight, on lists of 127 tokens, choosing costs half a nat: a mean hides its keys. Our code masks a full square: only a kernel that skips blocks saves time.
+# With nine blocks of four tokens, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. With six of the nine at random it is about as bad as a guess among all 49,152 tokens, which costs 10.8 nats. In blocks of eight, on lists of 127 tokens, choosing costs 0.6 nats: a longer mean hides more. Our code masks a full square: only a kernel that skips blocks saves time.
 
 # %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048. It still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
@@ -357,7 +357,7 @@ print("blocks of eight:", {name: round(sum(x) / 3, 1) for name, x in longer.item
 # %% [markdown]
 # ## A long text
 #
-# L3: "For long input (e.g., long documents), n > 50000". Who is fast on the way there? We time one head, forward and backward, beside PyTorch's exact compiled kernel (lesson 13).
+# L3: "For long input (e.g., long documents), n > 50000". Which rules are fast on the way there? We time one head of the library, not causal, forward and backward, beside PyTorch's exact compiled kernel (lesson 13).
 
 # %% tags=["once"]
 x = torch.randn(1, 1, 16_384, 64).requires_grad_()  # a head of a text: torch has a kernel for it
@@ -388,11 +388,11 @@ measuring.expect(claim, exact > 8 > max(others), ratios)
 #
 # | idea | time | what it gives up | at the end of 2026 |
 # |:-|:-|:-|:-|
-# | exact, compiled | $n^2d$ | nothing | the default, and a few layers of each hybrid below |
+# | exact, compiled | $n^2d$ | nothing | the default; a few layers of each model named below |
 # | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; first Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 (DeepSeek-AI 2025), and as reported V4 (DeepSeek-AI 2026) and GLM-5 |
-# | linear | $nmd$ | sharpness and recall, by $m$ | with rules that forget: three of four layers in Kimi Linear, Qwen3-Next (lesson 15) |
-# | LSH | chunk $\cdot\, nd$ | missed pairs, a clean causal form | rare; choosing by content stayed |
+# | linear | $nmd$ | sharpness, and recall where $m$ is small | with rules that forget (lesson 15): three of four layers in Kimi Linear and Qwen3-Next |
+# | LSH | chunk $\cdot\, nd$ | pairs that the hash misses, a clean causal form | rare; choosing by content stayed |
 # | Linformer | $nkd$ | causality, longer texts, recall | none that we found; DeepSeek-V4 makes one key of 4 or 128 *neighbours*, which stays causal (reported) |
 #
 # ($w$: window, $s$: chosen tokens, $m$: features, $k$: projected keys.)
@@ -418,7 +418,7 @@ measuring.expect(claim, exact > 8 > max(others), ratios)
 # Later tokens are sorted with the others, so they move the borders of the chunks.
 # </details>
 #
-# <details><summary>2. Make a query ten times as long. What happens to the weights of softmax, and to those of elu + 1?</summary>
+# <details><summary>2. Multiply a query by ten. What happens to the weights of softmax, and to those of elu + 1?</summary>
 #
 # Softmax gives nearly all weight to the best key. With elu + 1 the features grow nearly in proportion, and the division cancels that: the weights stay spread.
 # </details>

@@ -114,7 +114,7 @@ def bigbird_attention(
     for queries, row in zip(q.split(block, dim=-2), neighbours, strict=True):
         # find the tokens of the listed blocks; -1 is none
         keys = tokens[row[row != -1]].flatten()
-        # attend to them as to one text; who sees nobody gets zeros
+        # attend to them as to one text; a query that sees nothing gets zeros
         if len(keys) > 0:
             rows.append(scaled_dot_product_attention(queries, k[..., keys, :], v[..., keys, :]))
         else:

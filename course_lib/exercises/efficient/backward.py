@@ -10,7 +10,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=tiled_gradients,
     lesson="13",
-    title="The way back, by tiles",
+    title="The backward pass, by tiles",
     minutes=10,
     difficulty=3,
     hints=(

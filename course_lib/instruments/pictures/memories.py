@@ -92,7 +92,7 @@ def delta_rule() -> None:
 
 def by_steps(arms: Arms, last: float) -> None:
     """Show recall against the steps of training; `arms` are stored runs with keys of one size."""
-    title = "Erasing learns sooner; in the end adding recalls nearly as much"
+    title = "Erasing is learned sooner; in the end adding recalls nearly as much"
     figure, ax = plots.axes(title, "steps of training", "rewritten keys recalled, %", size=(7.4, 4))
     said = []
     for arm in arms:

@@ -169,7 +169,7 @@ def waste(runs: Rows, budget: float, shares: Mapping[float, float]) -> None:
     `shares` are by the parameters. The left panel shows how that of the largest size is found: the
     least losses of this budget and of the one before say where its loss is reached.
     """
-    title = "Four times the wrong size: less than half of the budget would do"
+    title = "Nearly four times too large or too small: less than half of the budget would do"
     names = ["the same loss, from a model of the best size", "what the best size would need"]
     figure, (left, right) = plots.panels(title, names, size=(8, 3.4))
     before, (_, points, colour) = [x for x in _by_budget(runs) if x[0] <= budget][-2:]

@@ -163,7 +163,7 @@ def time_by_tiles(
     tiles: Mapping[str, int], seconds: Mapping[str, float], compiled: Mapping[str, float]
 ) -> None:
     """Show the CPU time of plans against their tiles; `compiled` is PyTorch's own function."""
-    title = "Fewer tiles take less time, but a compiled kernel visits all of them faster"
+    title = "Fewer tiles take less time; a compiled kernel takes far less for all of them"
     figure, ax = plots.axes(title, "tiles visited", "CPU time, ms", size=(7.2, 3.4))
     for times, style, colour in ((seconds, "o", BLUE), (compiled, "D", ORANGE)):
         for name, time in times.items():
@@ -197,7 +197,9 @@ def heard(sees: Tensor) -> list[float]:
 def layers_until(shares: Mapping[str, Sequence[float]]) -> None:
     """Show what `heard` returns for several patterns."""
     needed = [len(run) - 1 for run in shares.values()]
-    title = f"{', '.join(map(str, needed[:-1]))} or {needed[-1]} layers until all have heard of all"
+    title = (
+        f"{', '.join(map(str, needed[:-1]))} or {needed[-1]} layers until all have heard from all"
+    )
     figure, ax = plots.axes(title, "layers", "share of pairs", size=(7.2, 3.2))
     for colour, (name, run) in zip(plots.COLOURS, shares.items(), strict=False):
         ax.semilogx(range(1, len(run)), run[1:], "o-", color=colour, markersize=3)
