@@ -160,7 +160,7 @@ check("lora/layer", LowRankLinear)
 LowRankLinear = mine("lora/layer")
 
 # %% [markdown]
-# Your layer takes the place of all seven matrices of the last ten blocks. All below is frozen, so the backward pass stops after a third of the way.
+# Your layer takes the place of all seven matrices of the last ten blocks. The twenty blocks under them are frozen, so the backward pass stops after a third of the way.
 
 # %%
 from course_lib.assistant import adapt
@@ -210,9 +210,9 @@ for said in ("turn on the kitchen lamp", "bedroom blinds up please", "start the 
 pictures.house(now, first)
 
 # %% [markdown]
-# ## Does it know what a room is?
+# ## Rooms and devices that it has not seen
 #
-# A held-out sentence can fool you: it may differ from a learned one only in a number (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of new ones.
+# Three frames show what has changed. But a held-out sentence can fool you: it may differ from a learned one only in a number (lesson 11's near-duplicates). So there are four lists: **in-distribution** commands, and three kinds of new ones.
 
 # %%
 for name in home_commands.LISTS:
@@ -249,7 +249,7 @@ for token in ('": "attic', '": " attic'):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
 
 # %% [markdown]
-# In these six the action is right, and most names are wrong, some by one space. The last lines say why: in a sentence the token is `␣attic` (printed `Ġattic`), and the model copies it, space and all. After a quotation mark our JSON needs `att` and `ic`.
+# In these six the action is right, and most names are wrong, some by one space. The last lines say why: in a sentence the token is `␣attic` (printed `Ġattic`), and the model copies it, space and all. After a quotation mark our JSON needs `att` and `ic`: it has to spell, and slips (*automatic*).
 #
 # ## What did it forget?
 #
@@ -280,7 +280,7 @@ now_begun = share_right(model, capitals, beginning)
 print(f"right, begun for it: {before:.0%} before any training, {now_begun:.0%} now")
 
 # %% [markdown]
-# It knows as many as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
+# It knows as many capitals as before. What is lost is the *form* of answering: mild **catastrophic forgetting**.
 #
 # ## Teach it to try again, and to remember
 #
@@ -316,7 +316,7 @@ print(answer, write(model, "Who wrote Hamlet?"), sep="\n")
 training.expect("a general question gets an answer again", "{" not in answer, answer, model)
 
 # %% [markdown]
-# It answers again, and Norway was not among the questions that were replayed (*Hamlet* was). All 39 ask for capitals, opposites or facts. What does it do with requests of other kinds?
+# It answers again. *Hamlet* was among the questions that were replayed, Norway was not. All 39 ask for capitals, opposites or facts. What does it do with requests of other kinds?
 
 # %% tags=["once", "hide-input"]
 for request in (
@@ -328,7 +328,7 @@ for request in (
 # %% [markdown]
 # Some get an answer, the others a command: replay brought back more than its own kinds, but not everything. What should survive a training belongs in its batches.
 #
-# A refusal can help, too: it lists the devices, in quotation marks and so in the tokens that the answer needs. Here are eight commands with new rooms, and one that the second try mends:
+# A refusal can help, too: it lists the devices, in quotation marks and so in the tokens that the answer needs. We try eight commands with new rooms, and show one that the second try mends:
 
 
 # %%
@@ -458,7 +458,7 @@ check("lora/merge", merged)
 merged = mine("lora/merge")
 
 # %% [markdown]
-# The model came as a file of 98 MB, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15. Can yours be as small? Merge, then round, twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
+# The model came as a file of 98 MB, once unpacked, with four bits a weight: 32 weights share their smallest value and a step, and each is stored as a number of steps, 0 to 15: a grid of 16 values. Can yours be as small? Merge, then round, twice: on these weights, and **off the grid**, on weights moved at random within half a step, as they may have been before rounding.
 
 # %% tags=["hide-input"]
 from course_lib.pretrained.quantised import as_q4_1, unrounded
@@ -479,7 +479,7 @@ for name, way in ways.items():
     print(f"{name:24}{right(model, commands['known'][:8]):.0%}")
 
 # %% [markdown]
-# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So who has the 16-bit weights merges into these, and rounds once. Who has the four-bit file merges nothing, and ships an **adapter** beside it, as the field does: $A$ and $B$ in 16 bits, 1.6 MB.
+# The first leaves nothing. These weights were read *from* four bits, so each is on the grid, and rounding undoes a change of less than half a step. Off the grid enough weights cross a border. So if you have the 16-bit weights, merge into these, and round once. If you have only the four-bit file, merge nothing, and ship an **adapter** beside it, as the field does: $A$ and $B$ in 16 bits, 1.6 MB.
 #
 # ## Break it
 #

@@ -70,7 +70,7 @@ for text, tokens in zip(texts, drawn):
     print(reward(text, tokens, question.word), text)
 
 # %% [markdown]
-# Most of them name the word, and none comes to its end within ten tokens: no reward. We ask eight test questions now, and again after each training: how many of eight answers are rewarded, and the commonest one.
+# Most of them name the word, and none comes to its end within ten tokens: no reward. Now we ask eight test questions, eight times each. The table counts the rewarded answers, and shows the commonest; if all differ, the first. We ask again after each training.
 
 # %%
 some = [x for x in testing if x.kind != "sums"][1::2]
@@ -119,7 +119,7 @@ for name, kinds in answered.KINDS.items():
 reveal(guess, round(100 * answered.share(before, verifiable.LEARNED_KINDS, 8)))
 
 # %% [markdown]
-# If all questions were equally hard, pass@8 would be 83 %. They are not: half were missed all eight times. The vote finds as many without a check, since here nearly every answer that ends is right. Training could move the right answers to the front for good.
+# If the twelve were equally hard, pass@8 would be 83 %. They are not: six were missed all eight times. The vote finds as many without a check, since here nearly every answer that ends is right. Training could move the right answers to the front for good.
 #
 # ## Make it likelier
 #
@@ -246,7 +246,7 @@ training.expect(claim, counts[1] >= counts[0] + 16, counts, model)
 #
 # Below are stored runs of sixteen steps, measured on eight answers to each test question. Two ways train nothing: *asked* adds "Answer in one word." to each question, and *four examples* puts four questions with short answers before it. *REINFORCE* is the same code with $A = r$: with rewards of 0 and 1 it learns the rewarded answers as lesson 17 would. *DPO* comes later.
 #
-# Of the other kinds, 2 % of the answers were rewarded before. **What will it be after training?**
+# Of the other kinds, 2 % of the answers were rewarded before. **What percent will it be after GRPO?**
 
 # %%
 guess = None  # percent
@@ -262,7 +262,7 @@ percent = [100 * answered.share(run, verifiable.OTHER_KINDS) for run in runs["GR
 reveal(guess, round(sum(percent) / len(percent)))
 
 # %% [markdown]
-# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds both trainings are far ahead. With rewards of 0 and 1 REINFORCE needs no baseline: a wrong answer is worth nothing, and pushes nothing. Add 5 to each reward, and it pushes up whatever was drawn: three runs end at 7, 29 and 75 %. GRPO's advantages are the same with any number added.
+# Four examples bring the *form* to every kind without a step: most answers end, and a third of the other kinds is rewarded. On the learned kinds both trainings are far ahead. With rewards of 0 and 1 REINFORCE needs no baseline: a wrong answer is worth nothing, and pushes nothing. Add 5 to each reward, and it pushes up whatever was drawn: three stored runs end at 7, 29 and 75 %, a mean of 37 in the table below. GRPO's advantages are the same with any number added.
 
 # %% [markdown]
 # Now your bet. Before training, 22 % of these answers ended within ten tokens. In three runs `answer_tokens` had its fault, and no answer was ever rewarded for its end. **What share ends after sixteen steps?**
@@ -352,8 +352,9 @@ for name, judge in (("all pairs", head), ("pairs that end", fitted(better[ends],
 
 # %% [markdown]
 # The full stop: *Paris* has almost the reward of *Vienna*, and a banana far more than a right answer that goes on. Trained where the stop is no help, it reads the word, too: *Vienna* is first, and the banana last. But *Paris.* still beats a *Vienna* that goes on.
-#
-# A program can be cheated, too: ours accepts "The plural of sheep is sheeps.", and one of our pairs has it as the better answer. What is rewarded gets likelier, whatever was meant: **reward hacking**. We want short answers, and pay for shortness alone: each token costs a tenth.
+
+# %% [markdown]
+# A program can be cheated, too. The question names the word, so ours accepts "The plural of sheep is sheeps.", and one of our pairs (not shown) has it as the better answer. What is rewarded gets likelier, whatever was meant: **reward hacking**. We want short answers, and pay for shortness alone: each token costs a tenth.
 
 
 # %%
@@ -381,11 +382,11 @@ print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 # %% [markdown]
 # ## Without drawing
 #
-# **RLHF**, reinforcement learning from human feedback (Ouyang et al. 2022), learns a reward model, then lets PPO find a policy $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as:
+# **RLHF**, reinforcement learning from human feedback (Ouyang et al. 2022), learns a reward model, then lets PPO find a policy $\pi$ that gets much of its reward and stays near the model $\pi_0$ that it began as. $\mathrm{KL}(\pi \,\|\, \pi_0)$ is the mean of $\log (\pi / \pi_0)$ under $\pi$:
 #
 # $$\max_\pi \; \mathbb{E}_{y \sim \pi}\big[r(y)\big] - \beta\, \mathrm{KL}(\pi \,\|\, \pi_0)$$
 #
-# **DPO** (direct preference optimization, Rafailov et al. 2023) solves that on paper. Let $\pi^*(y) = \pi_0(y)\, e^{r(y)/\beta} / Z$, where $Z$ makes it sum to 1. KL is the mean of $\log (\pi / \pi_0)$ under $\pi$. With $r = \beta \log (\pi^* / \pi_0) + \beta \log Z$ the objective is
+# **DPO** (direct preference optimization, Rafailov et al. 2023) solves that on paper. Let $\pi^*(y) = \pi_0(y)\, e^{r(y)/\beta} / Z$, where $Z$ makes it sum to 1. With $r = \beta \log (\pi^* / \pi_0) + \beta \log Z$ the objective is
 #
 # $$\mathbb{E}_{y \sim \pi}\Big[\beta \log \tfrac{\pi^*}{\pi_0} - \beta \log \tfrac{\pi}{\pi_0}\Big] + \beta \log Z = -\beta\, \mathrm{KL}(\pi \,\|\, \pi^*) + \beta \log Z$$
 #
@@ -396,7 +397,7 @@ print("\n".join(rollouts.side_by_side(some, before=untrained, short=hacked)))
 #
 # $$L_{DPO} = -\log \sigma\Big(\beta \log \frac{\pi(y^+)}{\pi_0(y^+)} - \beta \log \frac{\pi(y^-)}{\pi_0(y^-)}\Big)$$
 #
-# Pairs are enough. (`answer_log_probs`, the log-probability of a whole answer, is an exercise of [an exploration](explorations/17_preferences.ipynb).)
+# Pairs are enough. In the cell below `answer_log_probs` gives $\log \pi$ of a whole answer; you write it in [an exploration](explorations/17_preferences.ipynb).
 
 
 # %% tags=["hide-input"]
@@ -442,14 +443,14 @@ means = [x.mean().item() for x in gains]
 training.expect(claim, means[0] > means[1] + 1, means, model)
 
 # %% [markdown]
-# It works without drawing: right answers gain more than the others, and more answers are rewarded. It stays behind GRPO, here and with each stored seed.
+# It works without drawing: above the grey line, where all pairs are, the right answer gains more than the other, and more answers are rewarded. It stays behind GRPO, here and with each stored seed.
 #
 # But the loss sees only the *difference*. It also falls where both answers get less likely, the worse one faster. What rises instead may be in no pair: **likelihood displacement** (Razin et al. 2025). Here no right answer fell. [An exploration](explorations/17_preferences.ipynb) tries four answers, where the best model is known.
 
 # %% [markdown]
 # ## What the large ones do
 #
-# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the AIME of 2024, a mathematics competition, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 reaches 86.7 %. Its answers grew to thousands of tokens: what pays is thinking aloud.
+# **DeepSeek-R1-Zero** (Guo et al. 2025) is this lesson at full size: GRPO on a pretrained model that has seen no example answer, with rewards by rules. On the AIME of 2024, a mathematics competition, its pass@1 rose from 15.6 to 71.0 %, and a vote of 64 reaches 86.7 % (reported, in the preprint). Its answers grew to thousands of tokens: what pays is thinking aloud.
 
 # %% [markdown]
 # Learning from a program's rewards is **RLVR**, reinforcement learning with verifiable rewards (Lambert et al. 2024). R1's checked answers taught smaller models by lesson 17's loss: **distillation** ([an exploration](explorations/18_distillation.ipynb)).

@@ -89,7 +89,7 @@ training.expect(claim, holds, rounded, *models.values())
 # %% [markdown]
 # ## Alone, and in company
 #
-# First each swap goes into the block of 2017 alone, at the best of three learning rates, with three seeds. Then all are swapped, and one at a time goes back to 2017, with two seeds. These runs have a warm-up, and a balance loss for the mixture (`make results LESSON=15`). **Rotary saves most when it is alone. Which of the other nine comes second?**
+# First each swap goes into the block of 2017 alone, at the best of three learning rates, with three seeds. Then all are swapped, and one at a time goes back to 2017, with two seeds. Unlike yours, these runs keep the learning rate up until late, and have a balance loss for the mixture (`make results LESSON=15`). **Rotary saves most when it is alone. Which of the other nine comes second?**
 
 # %%
 guess = None  # a name of the table
@@ -110,7 +110,7 @@ pictures.swaps(arms, left_out)
 # One swap did it: rotary alone, which brings positions into the *score*, is as good as eight together. Add Muon, whose step is equally long in every direction of a matrix, and the two come within 0.04 nats of all.
 
 # %% [markdown]
-# Local layers, which see only nearby tokens, come third. All others are within a tenth of a nat of zero, alone and in company. Pre-norm hardly lowers the loss; it buys higher learning rates (lesson 07).
+# Local layers, which see only nearby tokens, come third. They and all others are within a tenth of a nat of zero, alone and in company. Pre-norm hardly lowers the loss; it buys higher learning rates (lesson 07).
 #
 # <details><summary>How we know</summary>
 #
@@ -118,7 +118,7 @@ pictures.swaps(arms, left_out)
 # </details>
 
 # %% [markdown]
-# The others save something else, which the right half shows. Grouped queries halve the cache at no cost. The latent vector quarters it: alone that costs, in company hardly anything. Together with local layers it leaves a ninth of the cache. The price is time: the keys of all tokens are made and rotated again at each step. To avoid that, DeepSeek-V3 keeps a small rotated key beside its vector.
+# Three swaps save something else, which the right half shows. Local layers leave less than half of the cache, and grouped queries half, at no cost. The latent vector quarters it: alone that costs, in company hardly anything. Together with local layers it leaves a ninth of the cache, 3,584 numbers (not in the figure). The price is time: the keys of all tokens are made and rotated again at each step. To avoid that, DeepSeek-V3 keeps a small rotated key beside its vector.
 
 # %% [markdown]
 # ## What this does not show
