@@ -408,7 +408,7 @@ training.expect(claim, right_of["constrained"] >= right_of["second try"], right_
 # %% [markdown]
 # ## Is it worth it?
 #
-# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, written by us, who knew all twelve kinds; the home mends their names. **The last block, trained whole**, for as many steps. Below them is LoRA, trained as on this page. These are means of three seeds, with thirty commands of each list. The last row is your own model, with twenty, without the constraint:
+# Three baselines. **Examples in the prompt**: eight similar commands as earlier turns (in-context learning, Brown et al. 2020). **Thirty lines of Python** that count words, written by us, who knew all twelve kinds; the home mends their names. **The last block, trained whole**, for as many steps. Below them is LoRA, trained as on this page, as written and under your constraint. These are means of three seeds, with thirty commands of each list. The last row is your own model, as written, with twenty:
 
 # %% tags=["training", "hide-input"]
 print(*pictures.table(kept), sep="\n")
@@ -416,7 +416,7 @@ final = [right(model, commands[name][:20]) for name in home_commands.LISTS]
 print(f"{'your model':24}" + "".join(f"{share:14.0%}" for share in final))
 
 # %% [markdown]
-# On wordings that nobody trained, LoRA is well ahead of examples, and no worse than the program. It trails on new rooms for the reason you have seen: a wrong space or letter, which your constraint rules out. Examples need no training, but cost tokens in every call. The last block hardly ever copies a new name.
+# As written, LoRA trails on new rooms for the reason you have seen: a wrong space or letter. Under your constraint it is ahead of examples on new rooms, new devices and new wordings, and of the program on new wordings. Examples need no training, but cost tokens in every call. The last block hardly ever copies a new name. Seeds differ: yours may be far from the mean.
 
 # %% [markdown]
 # ## What it does not hear

@@ -69,8 +69,10 @@ def test_low_rank_and_the_loop_are_told_in_words(shown):
 def test_a_table_has_the_means_of_the_baselines_and_then_of_lora():
     runs = [dict.fromkeys(LISTS, share) for share in (0.5, 1.0)]
     kept = {"baselines": dict.fromkeys(("in context", "counting", "last block"), runs)}
-    kept["LoRA"] = [{"mixed": {"shares": dict.fromkeys(LISTS, 0.25)}}] * 2
+    lora = {"shares": dict.fromkeys(LISTS, 0.25), "constrained": dict.fromkeys(LISTS, 0.5)}
+    kept["LoRA"] = [{"mixed": lora}] * 2
     first, *rows = tool_use.table(kept)
     assert first.split("  ")[0] == "right"
-    assert [row.split("  ")[0] for row in rows][-2:] == ["last block", "LoRA, as trained here"]
-    assert [row.split()[-4:] for row in rows] == [["75%"] * 4] * 3 + [["25%"] * 4]
+    names = ["last block", "LoRA, as trained here", "the same, constrained"]
+    assert [row.split("  ")[0] for row in rows][-3:] == names
+    assert [row.split()[-4:] for row in rows] == [["75%"] * 4] * 3 + [["25%"] * 4, ["50%"] * 4]

@@ -192,7 +192,7 @@ def house(home: Home, before: Home | None = None) -> None:
 
 
 def table(figures: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the shares of each held-out list that are right: three baselines, then LoRA.
+    """Yield the shares of each held-out list that are right: three baselines, then LoRA, twice.
 
     `figures` are those of research/results/assistant.json; of them the mean of the seeds is shown.
     """
@@ -202,6 +202,7 @@ def table(figures: Mapping[str, Any]) -> Iterator[str]:
         "a program that counts": baselines["counting"],
         "last block": baselines["last block"],
         "LoRA, as trained here": [run["mixed"]["shares"] for run in figures["LoRA"]],
+        "the same, constrained": [run["mixed"]["constrained"] for run in figures["LoRA"]],
     }
     yield f"{'right':24}" + "".join(f"{x:>14}" for x in LISTS)
     for way, seeds in runs.items():
