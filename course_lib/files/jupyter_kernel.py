@@ -24,7 +24,7 @@ SETTINGS = {
     # times as long, and on idle ones they save a tenth
     "OMP_WAIT_POLICY": "passive",
     # tensors of half a MiB have their memory from the system, and give it back: glibc 2.36 leaves
-    # gaps between them, 0.4 GB in lesson 17
+    # gaps between them, 0.2 GB in lesson 17
     "MALLOC_MMAP_THRESHOLD_": "524288",
 }
 
