@@ -114,8 +114,7 @@ def raised(tried: AnswerRun, said: str, seed: int) -> str:
         return f"{sentence(said)} {usual}"
     if trial is trials[0]:
         more = _stays(tried, seed) or changed_arguments(tried, seed) or _refuses(call)
-        more = more or _only(exercise, trial)
-        more = more or _named_sizes(exercise, call) or _in_place(call)
+        more = more or _only(exercise, trial) or _named_sizes(exercise, call) or _in_place(call)
         if more and "batch dimension" in more:
             more = f"{more} {FROM_THE_END}"
     elif trials[0].held and (changed := _inputs(exercise, trials)):
@@ -166,7 +165,9 @@ def _stays(tried: AnswerRun, seed: int) -> str | None:
     if not first.held or not first.expected:
         return None
     again = tried.anew(cases(exercise, seed)[0])
-    return None if same_reply(again, first.expected, exercise) else STAYS
+    # a call for which no time was left says nothing
+    ended = again.error and again.error.type in ENDED
+    return None if ended or same_reply(again, first.expected, exercise) else STAYS
 
 
 def _named_sizes(exercise: Exercise, call: Call) -> str | None:
