@@ -85,9 +85,9 @@ guess = None  # a power of ten, such as 1e-9
 
 
 # %%
-def gradients(wrap, blocks=32, **options):
+def gradients(wrap, blocks=32):
     """Return the L2 norm of the loss's gradient at each level, the lowest first."""
-    model = new(wrap, blocks, **options).double()
+    model = new(wrap, blocks).double()
     streams = model.streams(tokens)
     loss = next_character(lambda _: model.read(streams[-1]), (tokens, following))
     return [float(x.norm()) for x in torch.autograd.grad(loss, streams)]
@@ -260,7 +260,57 @@ PostNorm = mine("add_norm/post_norm")
 PreNorm = mine("add_norm/pre_norm")
 
 # %% [markdown]
-# Now back to the stack that grew 16-million-fold. Under pre-norm a layer reads tokens of mean square 1, *however large the sum has become*. So it adds $c^4$ or $c^4/2$, not a multiple of $m$. From a mean square $m_0$ at the bottom,
+# ## Thirty-two blocks learn
+#
+# Stack thirty-two blocks of your attention and your network, each layer behind your norm. Take the initial weights from which the residual connection alone grew 16-million-fold, and ninety steps of AdamW. Then let the stack say what it expects after each character of a line. Beside it is the bare stack, from the same initial weights and with as many steps, each at its best learning rate.
+
+
+# %% tags=["training"]
+def trained(model, learning_rate, steps=90, warm_up=0.05):
+    batches = characters.batches(learning, 16, 16, SEED)
+    budget = {"steps": steps, "seconds": 60, "learning_rate": learning_rate, "warm_up": warm_up}
+    training.train(model, batches, next_character, **budget)
+    return model
+
+
+# %% tags=["training"]
+line = "To be, or not to"
+inputs = characters.encode(line)[None]
+
+
+def expected(logits):
+    """Write the likeliest next character below each character of the line."""
+    return repr(characters.decode(logits[0].argmax(-1)))
+
+
+bare_stack = trained(new(bare, start="N(0, 1/fan-in)"), learning_rate=0.003)
+print("line:    ", repr(line))
+print("bare:    ", expected(bare_stack(inputs)))
+
+# %% tags=["training"]
+normed = partial(PreNorm, norm_layer=layer_norm)
+pre_norm = new(normed, start="N(0, 1/fan-in)", last_norm=True, norm_layer=layer_norm)
+trained(pre_norm, learning_rate=0.01)
+print("pre-norm:", expected(pre_norm(inputs)))
+
+
+# %% tags=["training", "hide-input"]
+@torch.no_grad()
+def held_out_loss(model):
+    return next_character(model, next(characters.batches(held_out, 16, 512, seed=0))).item()
+
+
+losses = [round(held_out_loss(model), 2) for model in (bare_stack, pre_norm)]
+claim = "32 blocks from large weights: pre-norm ends below 3.3 nats, bare above"
+training.expect(claim, losses[1] < 3.3 < losses[0], losses, bare_stack, pre_norm)
+
+# %% [markdown]
+# The bare stack expects a space everywhere, whatever it has read: it has become a **frequency baseline**, which knows only how frequent each character is. What the other stack expects depends on the letter: after *T* it is an *h*. The letters arrive.
+
+# %% [markdown]
+# ## Why: a product becomes a sum
+#
+# These weights are the ones that grew 16-million-fold. Under pre-norm a layer reads tokens of mean square 1, *however large the sum has become*. So it adds $c^4$ or $c^4/2$, not a multiple of $m$. From a mean square $m_0$ at the bottom,
 #
 # $$m_N \approx m_0 + \tfrac32\, c^4 N \qquad\text{instead of}\qquad m_N \approx m_0 \left[(1 + c^4)\left(1 + \tfrac12 c^4\right)\right]^N$$
 #
@@ -284,7 +334,7 @@ for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1), ("N(0, 0.02
 reveal(guess, tuple(round(factor, 1) for factor in factors[:2]))
 
 # %% [markdown]
-# **Sixteen million becomes five.** The norm turns a product into a sum. In the last row are the initial weights of GPT-2, so small here that nothing grows.
+# **Sixteen million becomes five.** In the last row are the initial weights of GPT-2, so small here that nothing grows.
 #
 # ## Three switches
 #
@@ -320,51 +370,7 @@ pictures.letter_by_hand(
 # Bare, and with a norm alone, the letter fades at once. With the residual connection alone the initial weights decide: from large ones the vector explodes. Under post-norm the letter fades block by block: nothing is left from large weights, a fifth from torch's. From small ones it does not fade. Pre-norm keeps a third of it or more, from all three.
 
 # %% [markdown]
-# Will thirty-two blocks learn? Take the initial weights from which the residual connection alone explodes, your norm before each layer, and ninety steps of AdamW. Then let the stack say what it expects after each character of a line. Beside it is the bare stack, from the same initial weights and with as many steps, each at its best learning rate.
-
-
-# %% tags=["training"]
-def trained(model, learning_rate, steps=90, warm_up=0.05):
-    batches = characters.batches(learning, 16, 16, SEED)
-    budget = {"steps": steps, "seconds": 60, "learning_rate": learning_rate, "warm_up": warm_up}
-    training.train(model, batches, next_character, **budget)
-    return model
-
-
-# %% tags=["training"]
-line = "To be, or not to"
-inputs = characters.encode(line)[None]
-
-
-def expected(logits):
-    """Write the likeliest next character below each character of the line."""
-    return repr(characters.decode(logits[0].argmax(-1)))
-
-
-bare_stack = trained(new(ways["bare"], start="N(0, 1/fan-in)"), learning_rate=0.003)
-print("line:    ", repr(line))
-print("bare:    ", expected(bare_stack(inputs)))
-
-# %% tags=["training"]
-pre_norm = new(ways["pre-norm"], start="N(0, 1/fan-in)", last_norm=True, norm_layer=layer_norm)
-trained(pre_norm, learning_rate=0.01)
-print("pre-norm:", expected(pre_norm(inputs)))
-
-
-# %% tags=["training", "hide-input"]
-@torch.no_grad()
-def held_out_loss(model):
-    return next_character(model, next(characters.batches(held_out, 16, 512, seed=0))).item()
-
-
-losses = [round(held_out_loss(model), 2) for model in (bare_stack, pre_norm)]
-claim = "32 blocks from large weights: pre-norm ends below 3.3 nats, bare above"
-training.expect(claim, losses[1] < 3.3 < losses[0], losses, bare_stack, pre_norm)
-
-# %% [markdown]
-# The bare stack expects a space everywhere, whatever it has read: it has become a **frequency baseline**, which knows only how frequent each character is. What the other stack expects depends on the letter: after *T* it is an *h*. The letters arrive.
-#
-# All settings were trained beforehand, in 2, 8 and 32 blocks, for 120 steps, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
+# Which of them learn? All were trained beforehand, in 2, 8 and 32 blocks, for 120 steps, with three seeds, each at its best learning rate. **Which of the four kinds learn in 32 blocks from *some* of the initial weights, and which from *all three*?**
 
 # %%
 guess = None  # two lists of kinds: (some, all)

@@ -225,7 +225,7 @@ model, written = new(), {}
 
 def watched(steps):
     for step in range(steps):
-        if step in (0, 60):
+        if step in (0, 60, 200):
             written[f"your model, step {step}"] = write(model)
         yield batch(step)
 

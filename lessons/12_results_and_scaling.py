@@ -393,6 +393,29 @@ pictures.serving(8.2e9, 147e3, (1_000, 8_000, 32_000), flops=989e12, bandwidth=3
 # Each parameter is two bytes, and takes part in two operations: one operation for each byte. This is the **arithmetic intensity**. The processor could do 295, so writing for one user is **memory-bound**. Providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve is computed, and ends where the 80 GB are full. That is why fewer key-value heads, latents and short windows are worth so much.
 
 # %% [markdown]
+# Your computer has the same two limits. Multiply one vector by a matrix as large as one of Qwen3-8B's, then 64 vectors, on one core. **How many times as long do 64 take?**
+
+# %%
+guess = None  # times
+
+# %% tags=["once"]
+from torch.utils.benchmark import Timer
+
+matrix, took = torch.randn(4096, 12_288), {}
+for texts in (1, 4, 16, 64):
+    vectors = torch.randn(texts, 4096)
+    timer = Timer("vectors @ matrix", globals={"vectors": vectors, "matrix": matrix})
+    took[texts] = 1000 * timer.blocked_autorange().median
+    print(f"{texts:2} texts: {took[texts]:5.0f} ms, {took[texts] / texts:4.1f} ms each")
+reveal(guess, round(took[64] / took[1]))
+
+# %% tags=["once", "hide-input"]
+claim = "64 texts take less than half of 64 times as long as one"
+measuring.expect(claim, took[64] < 32 * took[1], round(took[64] / took[1], 1))
+
+# %% [markdown]
+# One text waits until 200 MB have been read. Sixty-four share that, until the core has enough to compute.
+#
 # ## The last line: memory for training
 #
 # In 32 bits a parameter takes 16 bytes: itself, its gradient, and **Adam**'s two averages. On top come the **activations**, all that the backward pass needs. For each token a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head the softmax's two rows of the context's length. The model keeps two rows of logits:

@@ -312,26 +312,38 @@ for line in lines:
 # %% [markdown]
 # It has found grammar: after *pray* a pronoun, before *hand* a possessive.
 #
-# And what do the masks buy? We hide the middle word of nearly 1,800 stretches of the nine other plays. Your model reads both sides, then the left one alone, as GPT does, then the right one alone:
+# And what do the masks buy? Train the same two blocks as GPT is trained: the same plays, as many steps, and a target at *every* word, the next one.
 
-# %%
+
+# %% tags=["training"]
+def next_loss(model, batch):
+    return cross_entropy(model(batch[0]), batch[1])
+
+
+with training.seeded(SEED):
+    causal = Reader(len(known), causal=True)
+drawn = characters.batches(text, 48, 32, SEED)
+training.train(causal, drawn, next_loss, steps=800, learning_rate=4e-3, seconds=120)
+
+# %% [markdown]
+# Hide the middle word of nearly 1,800 stretches of the nine other plays. Your reader sees both sides, the causal one the left side:
+
+# %% tags=["training"]
 blanks = play_reader.blanks(vocabulary)  # 25 words each
 masked = blanks.clone()
 masked[:, 12] = MASK
-sides = {"both": masked, "left": masked[:, :13], "right": masked[:, 12:]}
-
-# %% tags=["training"]
-nats = {}
 with torch.no_grad():
-    for side, tokens in sides.items():
-        logits = reader.output(reader.states(tokens)[tokens == MASK])
-        nats[side] = play_reader.blank_loss(logits, blanks[:, 12])
+    logits = {
+        "both sides": reader.output(reader.states(masked)[:, 12]),
+        "left side": causal(blanks[:, :12])[:, -1],
+    }
+nats = {side: play_reader.blank_loss(x, blanks[:, 12]) for side, x in logits.items()}
 print({side: round(loss, 2) for side, loss in nats.items()})
-claim = "both sides are better than either alone, by 0.3 nats at least"
-training.expect(claim, nats["both"] < min(nats["left"], nats["right"]) - 0.3, nats, reader)
+claim = "both sides are better than the left one, by 0.05 nats at least"
+training.expect(claim, nats["both sides"] < nats["left side"] - 0.05, nats, reader, causal)
 
 # %% [markdown]
-# Each side says about as much as the other, and both together say more than either. This is what the masks buy: a model that predicts the next token reads the left side only, and gets a target at every token. **Counts** of the same plays, from the two words on each side, fill these blanks better still:
+# The masks buy the right side, and it is worth a little more than the targets that they cost: the causal reader has learned from over three times as many. **Counts** of the same plays, from the two words on each side, fill these blanks better still:
 
 # %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
@@ -444,12 +456,12 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 #
 # - Say something that `frozen` gets wrong: `ask(["..."], yours=frozen)`. Is it the device, or the direction?
 # - Let `mask_tokens` mask all chosen tokens, always, and pretrain again. Does the model fill blanks better, or worse? (Wettig et al. 2023 ask this of BERT.)
-# - Pretrain with 15 % of the words hidden. What does the loss of both sides become?
+# - Train both readers at half the learning rate, and at twice it. Is the masked one always ahead?
 
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. Both sides of a hidden token say more than either. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, through fine-tuning, by the model's own score, or with a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. Both sides of a hidden token say more than the left one alone. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, through fine-tuning, by the model's own score, or with a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
 #
 # | | |
 # |:-|:-|

@@ -42,14 +42,14 @@ ANSWERS = {
     "known mistake": RIGHT.replace("-torch.inf", "0"),
     "wrong": RIGHT.replace("exponentials /", "0.7 * exponentials /"),
 }
-ROW = "{:<34}{:>6}{:>8}{:>8}{:>8}{:>11}"
+ROW = "{:<34}{:>6}{:>8}{:>8}{:>8}{:>10}{:>11}"
 
 
 class Walk:
     """Counts, while it is entered, what of the course runs in this thread."""
 
     def __init__(self):
-        self.files, self.moves, self.parses = Counter[str](), 0, 0
+        self.files, self.moves, self.parses = Counter[str](), 0, Counter[str]()
         self._before = set(sys.modules)
         self._last, self._ours = "", dict[CodeType, bool]()
         self._imports = 0  # that are under way
@@ -67,8 +67,9 @@ class Walk:
         code, caller = frame.f_code, frame.f_back
         if code.co_name == "<module>" and code.co_filename.endswith(".py"):
             self._imports += 1 if event == "call" else -1
-        if event == "call" and code is ast.parse.__code__ and caller:
-            self.parses += self._is_ours(caller.f_code)
+        parses = event == "call" and code is ast.parse.__code__ and caller
+        if parses and self._is_ours(caller.f_code):
+            self.parses[frame.f_locals["source"]] += 1
         if self._imports or not self._is_ours(code):
             return
         self.files[code.co_filename] += 1
@@ -82,11 +83,12 @@ class Walk:
         return self._ours[code]
 
     def row(self) -> list[int]:
-        """Return how many files, their lines, moves, parses and exercises imported."""
+        """Return files, their lines, moves, texts parsed, the most of one, exercises imported."""
         lines = sum(len(Path(x).read_text("utf8").splitlines()) for x in self.files)
         new = {*sys.modules} - self._before
         exercises = [x for x in new if x.startswith("course_lib.exercises.") and x.count(".") == 3]
-        return [len(self.files), lines, self.moves, self.parses, len(exercises)]
+        most = max(self.parses.values(), default=0)
+        return [len(self.files), lines, self.moves, len(self.parses), most, len(exercises)]
 
 
 def notebook(source: str) -> bytes:
@@ -160,7 +162,7 @@ def main() -> None:
     parser.add_argument("walk", nargs="?", choices=WALKS, help="print the files of this one")
     name = parser.parse_args().walk
     if not name:
-        print(ROW.format("", "files", "lines", "moves", "parses", "exercises"))
+        print(ROW.format("", "files", "lines", "moves", "parsed", "each", "exercises"))
         for each in WALKS:
             command = [sys.executable, "-m", "tests.walk", each]
             found = subprocess.run(command, capture_output=True, text=True)

@@ -67,8 +67,9 @@ class Request:
     answer is a class, and `method` is the one to call (`__call__` is `forward` too). A `Probe`
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
-    non-contiguous, after a call on other numbers of the same sizes that should leave no trace; with
-    it, or with `after`, the reply brings the inputs as the call has left them. The last inputs are
+    non-contiguous, after a call on other numbers that should leave no trace, of the same sizes or
+    those of the inputs `before`; with it, or with `after`, the reply brings the inputs as the call
+    has left them. The last inputs are
     passed by the names in `keywords`. `watch` names functions, and operations of torch
     (`aten._softmax`), whose call is reported. With `settings` it is an error to change those of
     torch, and so is a tensor of more than `max_numel` numbers, made on the way, and so are more
@@ -84,6 +85,7 @@ class Request:
     method: str = "__call__"
     cotangent: Any = None
     scattered: bool = False
+    before: tuple = ()
     after: bool = False
     keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
@@ -219,7 +221,8 @@ class InProcess:
                     # what one object keeps is its own, and should leave another alone
                     earlier = self._callable(request)[0] if request.pieces else call
                     with contextlib.suppress(Exception):
-                        _call(earlier, [change_tensors(x, _other) for x in inputs], request)
+                        others = request.before or inputs
+                        _call(earlier, [change_tensors(x, _other) for x in others], request)
                 output = _call(call, inputs, request)
             gradients = as_data(_gradients(output, request.cotangent, leaves, weights))
             after = tuple(map(as_data, inputs)) if request.scattered or request.after else ()

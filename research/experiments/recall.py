@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.beyond import delta_rule_in_chunks
@@ -13,20 +13,19 @@ from course_lib.efficient.linear import linear_by_scan
 from course_lib.efficient.linformer import Linformer
 from course_lib.efficient.memory_compressed import MemoryCompressed
 from course_lib.efficient.window import window_mask
-from course_lib.instruments import results, training
+from course_lib.instruments import recall, results, training
+from course_lib.instruments.recall import Head, Pairs, share_right
 from course_lib.self_attention import scaled_dot_product_attention
 
 LESSON = "14"
 SEEDS = (0, 1, 2)
 
-KEYS, VALUES = 64, 10
-D_MODEL, D_K = 64, 16
+D_K = 16
 PROJECTED, WIDTH, WINDOW = 16, 4, 16
 PAIRS = (4, 16, 32, 64)
 TRAINING = {"steps": 1000, "learning_rate": 0.005}
 OTHER_RATES = (0.0015, 0.015)  # for the first seed, with most pairs
 BATCH, EVERY = 32, 100
-TESTED = 64  # sequences, in each of which every key is asked for
 
 # one head with keys and values of these sizes
 ROWS = dict.fromkeys(("dense", "linear", "Linformer", "memory-compressed"), (D_K, D_K))
@@ -47,34 +46,6 @@ ROWS_OF_MOST = {
     "dense, 4 and 8": (4, 8),
     "dense, 2 and 8": (2, 8),
 }
-
-
-class Recalled(NamedTuple):
-    """Sequences of pairs, the keys that are asked for, and their values."""
-
-    keys: Tensor
-    values: Tensor
-    asked: Tensor
-    answers: Tensor
-
-
-class Recall(nn.Module):
-    """One head: the queries are made of keys, its keys and values of pairs.
-
-    No positions: which value belongs to a key is all there is to know.
-    """
-
-    def __init__(self, d_k: int, d_v: int, rule: Callable[..., Tensor]):
-        super().__init__()
-        self.key, self.value = nn.Embedding(KEYS, D_MODEL), nn.Embedding(VALUES, D_MODEL)
-        self.w_q, self.w_k, self.w_v = (nn.Linear(D_MODEL, size) for size in (d_k, d_k, d_v))
-        self.answer, self.rule = nn.Linear(d_v, VALUES), rule
-
-    def forward(self, batch: Recalled) -> Tensor:
-        """Return the scores of all values for each key that is asked for."""
-        pairs = self.key(batch.keys) + self.value(batch.values)
-        queries = self.w_q(self.key(batch.asked))
-        return self.answer(self.rule(queries, self.w_k(pairs), self.w_v(pairs)))
 
 
 def measure() -> dict:
@@ -161,39 +132,19 @@ def store_and_read(q: Tensor, k: Tensor, v: Tensor, beta: float) -> Tensor:
     return delta_rule_in_chunks(queries, keys, values, share)[..., -q.shape[-2] :, :]
 
 
-def draw(pairs: int, size: int, generator: torch.Generator) -> Recalled:
-    """Draw sequences: different keys, any values, and each of the keys once as a question."""
-    keys = torch.rand(size, KEYS, generator=generator).argsort(-1)[:, :pairs]
-    values = torch.randint(VALUES, (size, pairs), generator=generator)
-    order = torch.rand(size, pairs, generator=generator).argsort(-1)
-    return Recalled(keys, values, keys.gather(1, order), values.gather(1, order))
-
-
-def loss(model: nn.Module, batch: Recalled) -> Tensor:
-    """Return the mean cross-entropy of the values, in nats."""
-    return F.cross_entropy(model(batch).flatten(0, 1), batch.answers.flatten())
-
-
-@torch.no_grad()
-def share_right(model: nn.Module, pairs: int) -> float:
-    """Return the share of keys whose value gets the highest score, in unseen sequences."""
-    batch = draw(pairs, TESTED, torch.Generator().manual_seed(1000))
-    return (model(batch).argmax(-1) == batch.answers).float().mean().item()
-
-
 def run(name: str, pairs: int, seed: int, rate: float) -> list[float]:
     """Train one head; return the share recalled after 0, 100, 200, ... steps."""
     with training.seeded(seed):
         d_k, d_v = (ROWS | ROWS_OF_MOST)[name]
-        model = Recall(d_k, d_v, rule_of(name, pairs, d_k))
-    curve, generator = [], torch.Generator().manual_seed(seed)
+        model = Head(d_k, d_v, rule_of(name, pairs, d_k))
+    curve, drawn = [], recall.sequences(pairs, BATCH, seed)
 
-    def batches() -> Iterator[Recalled]:
+    def batches() -> Iterator[Pairs]:
         for step in range(TRAINING["steps"]):
             if step % EVERY == 0:
                 curve.append(share_right(model, pairs))
-            yield draw(pairs, BATCH, generator)
+            yield next(drawn)
 
     budget: dict[str, Any] = TRAINING | {"learning_rate": rate}
-    training.train(model, batches(), loss, **budget)
+    training.train(model, batches(), recall.loss, **budget)
     return [*curve, share_right(model, pairs)]

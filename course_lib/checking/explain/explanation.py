@@ -66,7 +66,7 @@ CONDITIONS = {
     GRADIENTS: "With inputs that require a gradient",
     FLOAT64: "With float64 inputs",
     LARGE_NUMBERS: "With very large numbers",
-    UNCHANGED: "With non-contiguous inputs, and after a call on other numbers",
+    UNCHANGED: "With non-contiguous inputs, and after another call",
 }
 SEVEN_DIGITS = (
     "the result is right to about seven digits only. Mostly a step in between is computed in "

@@ -24,7 +24,7 @@ from course_lib.answers.process import RemoteAnswer
 from course_lib.answers.settings import fresh_settings
 from course_lib.answers.watch import ATEN, Watch, without_compiler
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
-from course_lib.checking.run.edges import edges
+from course_lib.checking.run.edges import edges, shorter
 
 # between what a float32 differs by, 1e-8, and what the order of a sum does, 1e-15
 FLOAT64_TOLERANCE = 1e-12
@@ -402,16 +402,20 @@ def _doubles(exercise: Exercise, results: list[Question], seed: int) -> Iterator
 def _scattered(exercise: Exercise, results: list[Question], seed: int) -> Iterator[Question]:
     """Ask again with inputs that are not contiguous, and with arguments by their names.
 
-    Where numbers are drawn they are others than before: what an answer has kept is wrong there. The
-    largest case of each kind is asked: what is written into a small one may be what it held. Then
-    each is asked as it is, since a view of contiguous inputs is written into by other lines.
+    Where numbers are drawn they are others than before: what an answer has kept is wrong there. A
+    module has read a shorter text before. The largest case of each kind is asked: what is written
+    into a small one may be what it held. Then each is asked as it is, since a view of contiguous
+    inputs is written into by other lines.
     """
     cases, others = drawn(exercise, seed), drawn(exercise, seed + 1)
     redrawn = {case.name: other for case, other in zip(cases, others, strict=False)}
     for question in one_of_each(_largest_first(results), Tensor.dim):
         case = redrawn.get(question.case.name, question.case)
         named = _optional(exercise, len(case.inputs))
-        yield ask(exercise, case, seed, scattered=True, keywords=named, settings=True)
+        before = shorter(exercise, case) if exercise.method == "forward" else ()
+        yield ask(
+            exercise, case, seed, scattered=True, before=before, keywords=named, settings=True
+        )
     for question in results:
         yield ask(exercise, question.case, seed, after=True)
 

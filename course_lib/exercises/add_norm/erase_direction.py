@@ -26,9 +26,6 @@ exercise = Exercise(
     equivalent=(
         # a direction has one axis only
         "1 -> 0",
-        # directions so long or short that their squares are no numbers are not asked
-        "direction / largest -> direction * largest",
-        "direction / largest -> direction",
     ),
 )
 
@@ -65,7 +62,7 @@ def any_length(answer, draw: Draw):
     erased = plain.abs().max() > 0 and not torch.allclose(plain, stream, atol=1e-3)
     return erased and all(
         torch.allclose(answer(stream, length * direction), plain, atol=1e-4)
-        for length in (-2.0, 50.0, 0.02, 1e-6)
+        for length in (-2.0, 50.0, 0.02, 1e-6, 1e-15)
     )
 
 
@@ -117,6 +114,13 @@ def kept_the_part_along(stream, direction):
     """This is the part along the direction: what was to go has stayed, and the rest is gone. What
     is left of x without that part?"""
     return along(stream, unit_of(direction))
+
+
+@exercise.mistake
+def length_at_least(stream, direction):
+    """`F.normalize` divides by 1e-12 at least, so a shorter direction stays short, and hardly
+    anything is deleted. By what can it be divided before?"""
+    return stream - along(stream, unit_of(direction))
 
 
 @exercise.mistake
