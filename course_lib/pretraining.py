@@ -79,8 +79,8 @@ def hide_each(
     Memory O(n^2). Source: Salazar et al. 2020, section 2.1.
     """
     n = tokens.shape[-1]
-    # make room for a copy of the text for each of its tokens
-    copies = tokens.unsqueeze(-2)
+    # copy the text once for each of its tokens
+    copies = tokens.unsqueeze(-2).expand(*tokens.shape, n)
     # in copy i, choose token i, if it is not special
     kept = torch.isin(copies, torch.tensor(special, dtype=tokens.dtype, device=tokens.device))
     hidden = torch.eye(n, dtype=torch.bool, device=tokens.device) & ~kept

@@ -159,7 +159,7 @@ for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1)):
 reveal(guess, tuple(float(f"{factor:.3g}") for factor in factors))
 
 # %% [markdown]
-# Three times the variance turns a factor of 10.5 into 16 million, and the formula is right within a factor of three. From some initial weights the vectors grow tenfold, from others they explode. What would make a stack *independent* of them?
+# Three times the variance turns a factor of 10.5 into 16 million, and the formula is right within a factor of three. From some initial weights the vectors grow tenfold, from others they explode. What would make a stack depend less on them?
 #
 # ## Norm: one scale for every token
 #
@@ -200,7 +200,7 @@ pictures.circle(layer_norm)
 # The bracket takes out of a gradient what the norm would undo: $\mathbf 1$ and $\hat x$. The $1/\sigma$ undoes a scale: write tokens a hundred times as large, and their gradient is a hundredth.
 
 # %% [markdown]
-# Is a norm alone enough, then? Put yours before every layer of the bare stack. Measure the gradient at the bottom, and the first token's share of it; then compare all states at the top with the first token's.
+# Is a norm alone enough, then? Put yours before each layer of the bare stack, and after the last. Measure the gradient at the bottom, and the first token's share of it; then compare all states at the top with the first token's.
 
 # %% tags=["nbval-check-output"]
 alone = partial(NormAlone, norm_layer=layer_norm)
@@ -334,7 +334,7 @@ for start, c2 in (("torch's default", 1 / 3), ("N(0, 1/fan-in)", 1), ("N(0, 0.02
 reveal(guess, tuple(round(factor, 1) for factor in factors[:2]))
 
 # %% [markdown]
-# **Sixteen million becomes five.** In the last row are the initial weights of GPT-2, so small here that nothing grows.
+# **Sixteen million becomes five.** The last row has GPT-2's 0.02, without its $1/\sqrt N$ for what is added: here nothing grows.
 #
 # ## Three switches
 #
@@ -344,7 +344,7 @@ reveal(guess, tuple(round(factor, 1) for factor in factors[:2]))
 pictures.four_ways()
 
 # %% [markdown]
-# The third switch has three settings: torch's, the large one, and GPT-2's $N(0, 0.02^2)$, which is small in blocks as narrow as these. The letter below goes through thirty-two blocks of your parts. In a notebook the picture has the switches, and a slider for the depth. **Which ways lose the letter, which ones blow it up?**
+# The third switch has three settings: torch's, the large one, and $N(0, 0.02^2)$, which is near torch's at GPT-2's width, and small in blocks as narrow as these. The letter below goes through thirty-two blocks of your parts. In a notebook the picture has the switches, and a slider for the depth. **Which ways lose the letter, which ones blow it up?**
 
 # %%
 ways = {
@@ -391,7 +391,7 @@ print(f"residual and a last norm, from large weights: {ends.count(None)} of {len
 # - **Pre-norm** learns from all three; after 120 steps its best loss is above that of the residual connection alone.
 
 # %% [markdown]
-# > **What a model can do, and what it learns (D18).** L1 says that these parts help training and "don't improve what the model is able to do". So it is in principle: a wider feed-forward network can *compute* the same without the residual connection. Yet thirty-two bare blocks *learned* frequencies only.
+# > **What a model can do, and what it learns (D18).** L1 says that these parts help training and "don't improve what the model is able to do". For one part that is so: a wider feed-forward network can *compute* the same without the residual connection. Yet thirty-two bare blocks *learned* frequencies only.
 
 # %% [markdown]
 # ## The order of 2017
@@ -418,9 +418,9 @@ print(f"post-norm from torch's default, after 1,000 steps, three seeds: {shown}"
 print(f"frequency baseline: {depth['trivial']:.2f}")
 
 # %% [markdown]
-# From small weights thirty-two blocks of 2017 read after ninety steps; from torch's they still expect a space everywhere. They are late, not lost: in a thousand steps, at a lower learning rate, all three seeds learn.
+# From small weights thirty-two blocks of 2017 read after ninety steps; from torch's they still expect a space everywhere. They are not lost: with more steps and a lower learning rate all three seeds learn.
 #
-# The paper starts such stacks with a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). Ours rises for the first twentieth, `warm_up=0.05`. [An exploration](explorations/07_norms.ipynb) sweeps it, and has you mend a faulty **DeepNorm**, which builds the third switch into the block.
+# The paper starts its six blocks with a **warm-up**: the learning rate begins near 0 and rises for thousands of steps (section 5.3). Ours rises for the first twentieth, `warm_up=0.05`. [An exploration](explorations/07_norms.ipynb) sweeps it, and has you mend a faulty **DeepNorm**, which builds the third switch into the block.
 
 # %% [markdown]
 # ## Thirty blocks that have learned
@@ -482,7 +482,7 @@ pictures.stream(results.load("stream")["figures"])
 # | its Jacobian | $\frac1\sigma (I - \frac1d \mathbf{1}\mathbf{1}^T - \frac1d \hat x \hat x^T)$ |
 # | post-norm, pre-norm | $\mathrm{LN}(x + F(x))$; $\quad x + F(\mathrm{LN}(x))$ and a last norm |
 #
-# The residual connection lets thirty-two blocks learn; with a norm before each layer they do so from all three initial weights, with a norm after it they learn sooner from small ones.
+# The residual connection lets thirty-two blocks learn; with a norm before each layer they do so from all three initial weights, with a norm after it, small ones let them learn sooner.
 #
 # ## Test yourself
 #
@@ -509,4 +509,4 @@ pictures.stream(results.load("stream")["figures"])
 # You have every part of a Transformer block. Lesson 08 makes an encoder and a decoder of them. Explorations: [how two heads talk through the residual stream](explorations/07_induction_heads.ipynb), [deleting with a plus sign](explorations/07_erase.ipynb), [warm-up, RMSNorm and DeepNorm](explorations/07_norms.ipynb) and [why not batch norm?](explorations/07_batch_norm.ipynb)
 
 # %% [markdown]
-# Vaswani et al. 2017, sections 3.1 and 5.3; He et al. 2016 (residual connections); Li et al. 2018 (loss surfaces); Ba et al. 2016 (layer norm); Xu et al. 2019 (a norm's gradients); Xiong et al. 2020 (pre- and post-norm); Riviere et al. 2024 (Gemma 2); Kim et al. 2025 (Peri-LN); Zhang & Sennrich 2019 (RMSNorm); Radford et al. 2019 (GPT-2). Lectures: L1 to L5.
+# Vaswani et al. 2017, sections 3.1 and 5.3; He et al. 2016 (residual connections); Li et al. 2018 (loss surfaces); Dong et al. 2021 (why tokens become one); Ba et al. 2016 (layer norm); Xu et al. 2019 (a norm's gradients); Xiong et al. 2020 (pre- and post-norm); Riviere et al. 2024 (Gemma 2); Kim et al. 2025 (Peri-LN); Zhang & Sennrich 2019 (RMSNorm); Radford et al. 2019 (GPT-2). Lectures: L1 to L5.

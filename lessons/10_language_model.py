@@ -5,7 +5,7 @@
 #
 # A **language model** does one thing: it predicts the next token of a text. **Is your Transformer any better at it than a table of counts, which needs no training?**
 #
-# One of these two texts was written by such a table, the other by a Transformer. Which is which? Half-way down your own writes for you. At the end you know where it beats counting.
+# One of these two texts was written by such a table, the other by a Transformer larger than yours. Which is which? Half-way down your own writes for you. At the end you know where it beats counting.
 
 # %%
 import torch
@@ -35,7 +35,7 @@ pictures.two_samples(results.load("language_model")["figures"])
 # %% [markdown]
 # ## One text, many examples
 #
-# Our text is the beginning of Shakespeare's works. It is as long as Karpathy's *tiny Shakespeare*, but another text, so losses on the two do not compare. The last tenth is **held out**: nothing learns from it, everything is measured on it. Our tokens are characters.
+# Our text is the beginning of Shakespeare's works. It is as long as Karpathy's *tiny Shakespeare*, but another text, so losses on the two do not compare. The last tenth is **held out**: nothing is trained on it, everything is measured on it. Our tokens are characters.
 
 # %%
 needs("shakespeare")
@@ -293,7 +293,7 @@ bigram_loss = cross_entropy(bigram[held_out[:-1]], held_out[1:]).item()
 print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}")
 
 # %% [markdown]
-# Knowing one character brings 77 down to 12.3. Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But most contexts of six characters never occur, so it **falls back** on shorter ones: **absolute discounting** takes a little off each count, and lets the shorter context distribute it.
+# Counting pairs brings 77 down to 12.3. Longer contexts say more: after *Caesa* comes an *r*. An **n-gram model** looks at the last $n - 1$ characters. But many contexts of six characters are new, so it **falls back** on shorter ones: **absolute discounting** takes a little off each count, and lets the shorter context distribute it.
 #
 # *Francisco* is frequent, but only after *San*, so in a new context it is unlikely. So for shorter contexts Kneser & Ney 1995 do not count how often a token came, but after how many *different* tokens.
 #
@@ -336,7 +336,7 @@ reveal(guess, "yes" if falls else "no")
 pictures.counted(counted)
 
 # %% [markdown]
-# Each way to count has a best length. Beyond it the loss rises again, for Kneser and Ney only a little. Their **n-gram model** with six characters of context is our baseline.
+# Each way to count has a best length. Beyond it the loss rises again, for Kneser and Ney only a little. Their n-gram model with six characters of context is our baseline.
 
 # %%
 baseline = NGrams(learning, vocab)  # Kneser and Ney's counts, six characters of context
@@ -484,9 +484,9 @@ for name, token in (("line break", newline), ("space", space)):
         print(f"{name} {back} characters back: probability of a line end {chance:.2f}")
 
 # %% [markdown]
-# It looks at the last line break. Ten characters back, that makes an end less likely than forty back, though the last nine characters are the same. With a space instead there is no break at all: the line seems longest, an end is likeliest, and it makes no difference where the space is.
+# It looks at the last line break. Ten characters back, that makes an end less likely than forty back, though the last nine characters are the same. With a space instead there is no break at all: an end is likeliest, wherever the space is, as if the line were longest.
 #
-# Look at the texts at the top again. A is by the larger model, in lines of verse. B breaks its lines after 12 and after 70 characters: it cannot see where a line began.
+# Look at the texts at the top again. A is by the larger model, in lines of verse. B has a line of 70 characters: it cannot see where a line began.
 
 # %% [markdown]
 # ## How far back does it look?
@@ -527,7 +527,7 @@ holds = longest > longer + 0.03 > shorter + 0.06 and abs(spaces[0] - spaces[1]) 
 training.expect(claim, holds, at_ends, model)
 
 # %% [markdown]
-# The more it reads, the better it answers. The larger model predicts line ends better than counts that are told the column. And its total loss is below the n-gram model's: six minutes on one core, and a Transformer is ahead of counting. Time alone does not do it: with nanoGPT's settings, six minutes only draw level ([Which optimizer?](explorations/10_optimizers.ipynb)).
+# The more it reads, the better it answers. The larger model predicts line ends better than counts that are told the column. And its total loss is below the n-gram model's: six minutes on one core, and a Transformer is ahead of these counts. Time alone does not do it: with nanoGPT's settings, six minutes only draw level ([Which optimizer?](explorations/10_optimizers.ipynb)).
 #
 # ## Break it
 #
@@ -564,7 +564,7 @@ training.expect(claim, holds, at_ends, model)
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels. Counting is a strong baseline: half a minute of training does not reach it. But a table must be told what to count. A Transformer finds out by itself what helps. In half a minute it learned where a line may end. In six, with more parameters and a better optimizer, it learned enough to win on the whole text.
+# For the next token, the text itself is the label. Counting is a strong baseline: half a minute of training does not reach it. But a table must be told what to count. A Transformer finds out by itself what helps. In half a minute it learned where a line may end. In six, a larger model with a better optimizer won on the whole text.
 #
 # | | |
 # |:-|:-|
@@ -599,4 +599,4 @@ training.expect(claim, holds, at_ends, model)
 #
 # Lesson 11 gives a model something to say: it translates, and is scored. Where large models' text comes from: [Data](explorations/10_data.ipynb).
 #
-# Shannon 1948; Kneser & Ney 1995, Chen & Goodman 1999; Bengio et al. 2003; Sennrich et al. 2016; Press & Wolf 2017; Radford et al. 2019 (GPT-2). Lecture: L3.
+# Shannon 1948; Ney et al. 1994, Kneser & Ney 1995, Chen & Goodman 1999; Bengio et al. 2003; Sennrich et al. 2016; Press & Wolf 2017; Radford et al. 2019 (GPT-2). Lecture: L3.

@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# At one budget the losses form a valley, an **IsoFLOP curve** (Hoffmann et al. 2022). The texts above do not show it. The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which, beats it.
+# At one budget the losses form a valley, an **IsoFLOP curve** (Hoffmann et al. 2022). The texts above do not show it. The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which in all of the text to learn from, beats it.
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -113,7 +113,7 @@ check("scaling/parameters", estimate_parameters)
 estimate_parameters = mine("scaling/parameters")
 
 # %% [markdown]
-# > **Where the lectures slip (D05 in docs/TOPICS.md).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". But twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3:
+# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". But twelve needs $d_{ff} = 4d$, as in 2017 and in GPT-3:
 
 # %% tags=["nbval-check-output"]
 d = 12_288
@@ -155,7 +155,7 @@ for name, context in {"6 N D": 0, "with attention": 64, "with twice that": 128}.
 print("the race:", *(f"{training_flops(*x, 2, 64, d):.2e}" for d, x in sizes.items()))
 
 # %% [markdown]
-# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. By our formula, which leaves the hidden half out, all five cost the same. If each model also pays for the hidden half, 12 and 16 still win (research/results/executed_race.json).
+# With twice the attention term it is *exact*: torch computes all scores, and hides half of them. By our formula, which leaves the hidden half out, all five cost the same. If each model also pays for the hidden half, 12 and 16 still win.
 
 # %%
 needs("shakespeare")
@@ -222,7 +222,7 @@ print(f"your choice for 1.92e12 operations: {chosen:,.0f} parameters")
 # %% [markdown]
 # ## What a wrong size costs
 #
-# How bad is a wrong size? In nats, hardly: at the third budget a model nearly four times too large is 7 % worse. But a model of the *best* size has this loss with fewer operations: read them off the line between the stars of two budgets. **What share of the third budget does it need?**
+# How bad is a wrong size? By its loss, hardly: at the third budget that of a model nearly four times too large is 7 % higher. But a model of the *best* size has this loss with fewer operations: read them off the line between the stars of two budgets. **What share of the third budget does it need?**
 
 # %%
 guess = None  # percent
@@ -250,7 +250,7 @@ reveal(guess, round(shares[max(shares)]))
 pictures.waste(kept["rows"], 4.8e11, shares)
 
 # %% [markdown]
-# Less than half. Four times too small is about as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
+# Less than half. Nearly four times too small is as bad. A valley that is flat in nats is steep in operations, because each further hundredth of a nat is expensive.
 
 # %% [markdown]
 # Score your choice by the share of the budget that it **wastes**. Four sizes were trained at the next budget, six runs unseen by any fit; their parabola gives the rest. Four rules need no fit: the best size of one earlier budget grows by a fixed exponent (0.5 doubles it from budget to budget). The columns say how many times larger the new budget is than the last one used: the third, the second, or yours. Read the first.
@@ -283,7 +283,7 @@ claim = "the choice wastes less than 5 %"
 training.expect(claim, waste(chosen) < 5, round(waste(chosen), 1), *models.values())
 
 # %% [markdown]
-# You chose well. Keeping the size wastes a third of the budget, and growth in proportion, to four times the size, a fifth. Between your line and the exponents of the two papers the table does not decide: they differ by a few percent, and another seed changes more, as the three dots at one size show in the next figure.
+# You chose well. Keeping the size wastes a third of the budget, and growth in proportion, to four times the size, a fifth. Between your line and the exponents of the two papers the table does not decide: they differ by two percent or so, and another seed changes more (the three dots of the next figure).
 #
 # A straight line between logarithms also promises a *loss*. **Will the real loss be higher or lower than the line says?**
 
@@ -307,18 +307,18 @@ pictures.scored(least, fourth, chosen)
 # %% [markdown]
 # <details><summary>How we know</summary>
 #
-# The size nearest to the choice has three seeds and the best of three learning rates. The three others have one seed, and half of the rate that was best at the budget before; the largest has the better of two. A line through one seed a budget wastes up to 6 %, the most if it goes through a run that failed at the smallest budget (`test_scaling_experiment.py`).
+# The size nearest to the choice has three seeds and the best of three learning rates. The three others have one seed, and half of the rate that was best at the budget before; the largest has the better of two. Lines through one seed a budget waste up to 6 %, most with a run that failed at the smallest budget.
 # </details>
 
 # %% [markdown]
-# A line falls to zero. A loss cannot: some of any text nobody can predict, however large the model. Call that floor $E$. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys predict the fourth:
+# The line sinks towards zero. A loss cannot: part of any text nobody can predict, however large the model. Call that floor $E$. With $L = E + c\,C^{-\alpha}$, each fourfold budget saves the same fraction $r = 4^{-\alpha}$ of what the one before saved, so three valleys predict the fourth:
 #
 # $$L_4 = L_3 - r\,(L_2 - L_3), \qquad r = \frac{L_2 - L_3}{L_1 - L_2}$$
 #
-# Most of the line's error is gone.
+# Most of the line's error is gone. (The fourth budget still saves a little less than $r$ says.)
 
 # %% [markdown]
-# In 2021 a laboratory spent its budget on **Gopher**, its largest model. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022). The rule that people took from it, *20 tokens for each parameter*, holds for their text and [their exponents](explorations/12_chinchilla.ipynb).
+# In 2021 DeepMind spent its budget on **Gopher**, its largest model. Then it measured valleys, and spent the same operations on a quarter of the parameters and four times the text. That was **Chinchilla**, and it was better at nearly every task (Hoffmann et al. 2022). The rule that people took from it, *20 tokens for each parameter*, holds for their text and [their exponents](explorations/12_chinchilla.ipynb).
 
 # %% [markdown]
 # In 2025 Qwen3-8B read over 4,000 tokens for each parameter (Qwen 2025). The valley counts the training alone, and a model is used every day.
@@ -414,7 +414,7 @@ claim = "64 texts take less than half of 64 times as long as one"
 measuring.expect(claim, took[64] < 32 * took[1], round(took[64] / took[1], 1))
 
 # %% [markdown]
-# One text waits until 200 MB have been read. Sixty-four share that, until the core has enough to compute.
+# One text waits until 200 MB have been read. Sixteen share that, though not two: for more than one vector another routine runs, with work of its own before it begins.
 #
 # ## The last line: memory for training
 #
@@ -444,7 +444,7 @@ print(f"activations, measured / formula: {activations / billed:.3f}")
 print(f"without the last norm: {(activations - last_norm) / billed:.3f}")
 
 # %% [markdown]
-# The bill is right. Here it is for GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
+# The bill is right within 8 %, one norm. Here it is for GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
 
 # %%
 n = estimate_parameters(12, 768, 768, 4 * 768) + 50_257 * 768
@@ -463,9 +463,21 @@ pictures.memory(bill)
 # PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. A **fused kernel** keeps neither, and computes them again in the backward pass: lesson 13 builds both passes. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
 
 # %% [markdown]
+# And the whole bill of your own choice, by your functions:
+
+# %% tags=["training"]
+d = min(range(8, 129, 4), key=lambda d: abs(isoflop.size(d) - chosen))
+n, heads = isoflop.size(d), max(1, d // 8)
+characters_read = 1.92e12 / training_flops(n, 1, layers=2, context=64, d_attention=d)
+memory = training_memory(n, 16, 64, layers=2, d_model=d, heads=heads, vocab=84)
+print(f"d_model {d}, {n:,} parameters, {characters_read / 1e6:.1f} million characters to read")
+print(f"training  1.92e12 operations, {memory / 1e6:.1f} MB")
+print(f"writing   {2 * n:,} operations a character, {2 * 2 * 2 * d} bytes of cache for each")
+
+# %% [markdown]
 # ## What to remember
 #
-# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes near the loss there. A model that is used much is made smaller and trained longer than the valley says. The rest of its bill is operations and bandwidth for each token, and memory.
+# At each budget a middle size is best. Small runs tell which size a larger budget should buy. A law with a floor comes nearer the loss. A model that is used much is made smaller and trained longer than the valley says. The rest of its bill is operations and bandwidth for each token, and memory.
 #
 # | | |
 # |:-|:-|

@@ -42,7 +42,7 @@ pictures.brackets()
 # $$\underset{\text{multiply-adds: } 2 n^2 d}{\underbrace{(\overbrace{Q K^T}^{n \times n})\; V}} \;=\; \underset{2 n d^2}{\underbrace{Q\; (\overbrace{K^T V}^{d \times d})}}$$
 
 # %% [markdown]
-# The softmax keeps us from computing $Q(K^TV)$: $\exp(q \cdot k)$ is not a product of a part for $q$ and a part for $k$. Katharopoulos et al. 2020 replace it by $\phi(q) \cdot \phi(k)$, with a positive **feature map** $\phi$. The weights are still positive and sum to one, and $\phi(q_i)$ can be taken out of the sums over $j$:
+# The softmax keeps us from computing $Q(K^TV)$: $\exp(q \cdot k)$ is no dot product of finitely many features of $q$ and $k$. Katharopoulos et al. 2020 replace it by $\phi(q) \cdot \phi(k)$, with a positive **feature map** $\phi$. The weights are still positive and sum to one, and $\phi(q_i)$ can be taken out of the sums over $j$:
 #
 # $$o_i = \frac{\sum_j \phi(q_i) \cdot \phi(k_j)\; v_j}{\sum_j \phi(q_i) \cdot \phi(k_j)} = \frac{\phi(q_i)\, S}{\phi(q_i) \cdot z} \qquad \underset{d \times d_v}{S} = \sum_j \phi(k_j)^T v_j \qquad \underset{1 \times d}{z} = \sum_j \phi(k_j)$$
 #
@@ -114,7 +114,7 @@ print(
 # %% [markdown]
 # ## What a sum blurs
 #
-# All tokens are added into one matrix. What is lost? Sharpness, and rank. **A hundred random keys of 16 numbers; a query is four times one of them. How much weight does that key get from softmax, and how much from elu + 1?**
+# All tokens are added into one matrix. What is lost? Sharpness, and rank. **A hundred random keys of 16 numbers; a query is four times one of them (softmax's scores are divided by 4). How much weight does that key get from softmax, and how much from elu + 1?**
 
 # %%
 guess = None  # two shares
@@ -131,7 +131,7 @@ for times, shares in own.items():
 print("ranks:", {name: torch.linalg.matrix_rank(x).item() for name, x in weights.items()})
 
 # %% [markdown]
-# A query of larger norm sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features its rank is at most 16, whatever the feature map. Linear attention is low-rank attention. The softmax's matrix has full rank here: its exponential would need infinitely many features. The **Performer** (Choromanski et al. 2021) draws random ones.
+# A query of larger norm sharpens softmax, but hardly elu + 1: its features grow nearly in proportion, and the division cancels that. $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix: with 16 features its rank is at most 16, whatever the feature map. Without a mask, linear attention is low-rank attention. The softmax's matrix has full rank here: no finite number of features gives its exponential for all vectors. The **Performer** (Choromanski et al. 2021) draws random ones.
 
 # %% [markdown]
 # ## Fewer keys: Linformer
@@ -158,7 +158,7 @@ for name, e in {"identities": torch.eye(1000), "16 random mixtures": mixtures}.i
     print(f"{name:20} off by {off:.0%} on average")
 
 # %% [markdown]
-# With identities it is exact attention. Sixteen random mixtures are nothing like it: a Linformer *learns* its projections, together with the matrices that make the keys.
+# With identities it is exact attention. Sixteen random mixtures are farther off than zeros would be: a Linformer *learns* its projections, together with the matrices that make the keys.
 #
 # $E$ is $n \times k$, so a Linformer reads no text longer than it was made for. A column of $E$ mixes all tokens, so it is not causal: it is for encoders. [Why should a few keys be enough?](explorations/14_theorem.ipynb)
 
@@ -174,7 +174,7 @@ for name, e in {"identities": torch.eye(1000), "16 random mixtures": mixtures}.i
 # | answer | 0 | 3 | 3 | 9 |
 
 # %% [markdown]
-# A query is made of the key that is asked for, and the head's keys and values of the pairs. There are 64 keys, and 64 pairs in a sequence. Train three heads: exact attention with keys of only 4 numbers, and *your* linear attention with 16 features and with 64. **What share of the values does each of them find?**
+# Queries are made from the keys asked for, the head's keys and values from the pairs. There are 64 keys, and 64 pairs in a sequence. Train three heads: exact attention, with keys of 4 numbers and values of 8, and *your* linear attention, with values of 16, and 16 or 64 features. **What share of the values does each of them find?**
 
 # %%
 guess = None  # three shares
@@ -214,33 +214,25 @@ claim = "16 features find under 60 % of the values, 64 and exact keys of 4 over 
 training.expect(claim, few < 0.6 and min(exact, many) > 0.8, share, *heads.values())
 
 # %% [markdown]
-# With keys of four numbers, softmax finds nearly all values. Linear attention finds less than half with 16 features, and all with 64. Longer trainings, and more kinds of heads:
+# With 16 features linear attention finds less than half of the values, with 64 all. But how much does each head keep? Exact attention a key and a value for each pair, 64 · (4 + 8) = 768 numbers; linear attention $S$ and $z$, 16 · (16 + 1) = 272 of them, or 64 · 17 = 1,088. At 64 pairs it needs about as large a memory as exact attention. What does it give up, then? Train heads of one size for more and more pairs:
 
 # %% tags=["hide-input"]
 kept = results.load("recall")["figures"]["runs"]
-found = {row: [curve[-1] for curve in runs["64"]] for row, runs in kept.items()}
-rows = [
-    ("exact", 2, 64 * (2 + 8), found["dense, 2 and 8"]),
-    ("exact", 4, 64 * (4 + 8), found["dense, 4 and 8"]),
-    ("exact", 8, 64 * (8 + 4), found["dense, 8 and 4"]),
-    ("exact", 16, 64 * (16 + 16), found["dense"]),
-    ("linear", 16, 16 * 17, found["linear"]),
-    ("linear", 32, 32 * 17, found["linear, d_k = 32"]),
-    ("linear", 48, 48 * 17, found["linear, d_k = 48"]),
-    ("linear", 64, 64 * 17, found["linear, d_k = 64"]),
-    ("window", 16, 17 * (16 + 16), found["window"]),
-    ("Linformer", 16, 16 * (16 + 16), found["Linformer"]),
-]
-pictures.recall(rows, chance=0.1)
+names = {"exact": "dense", "linear": "linear", "Linformer": "Linformer"}
+sizes = {"exact": lambda n: n * (16 + 16), "linear": lambda n: 16 * 17}
+sizes |= {"Linformer": lambda n: min(n, 16) * (16 + 16)}
+lines = {}
+for name, row in names.items():
+    by_pairs = {int(n): sum(curve[-1] for curve in runs) / 3 for n, runs in kept[row].items()}
+    lines[name] = by_pairs, {n: sizes[name](n) for n in by_pairs}
+pictures.recall(lines, chance=0.1)
 
 # %% [markdown]
-# Sixteen or 17 places do not hold 64 pairs: a window sees 17 and guesses the rest, and Linformer mixes all 64 into 16.
-#
-# What you gain is a state of one size for any text. At 64 pairs it is not smaller yet, as the grey numbers say. Lesson 15 asks which rule stores best in such a state.
+# A cache grows with the text, and never forgets. A state has one size for any text, and must be made large enough before. Linformer's sixteen places are full after sixteen pairs. Lesson 15 asks which rule stores best in a state of fixed size.
 #
 # <details><summary>How we know</summary>
 #
-# One head with $d_v = 16$, and 8 or 4 in the exact heads with short keys, as yours. With the window a question sees 17 of the pairs, those around its own number. No positions, 1,000 steps of 32 sequences, three seeds, a dot each. Rates three times higher and lower change little, but the higher one gives keys of two numbers 0.74. Figures: research/results/recall.json.
+# One head with $d_k = d_v = 16$, trained for each number of pairs: no positions, 1,000 steps of 32 sequences, three seeds. At 64 pairs, with 48 features (816 numbers), linear attention finds 99 %; exact attention finds 62 % with keys of 2 numbers (640), and all with keys of 4 (768). Rates three times higher and lower change little, but the higher one gives keys of two numbers 74 %. Figures: research/results/recall.json.
 # </details>
 
 # %% [markdown]
@@ -381,13 +373,13 @@ losses = {
 }
 every = loss_on_second(choose_blocks, 31)
 reveal(guess, f"{losses['chosen'][9]:.1f} nats, and {every:.1f} with all blocks")
-title = "Six chosen blocks and three near ones do as well as all; six at random do not"
+title = "Six chosen blocks and three fixed ones do as well as all; six at random do not"
 pictures.choices(title, losses, every, 32)
 longer = results.load("chosen_blocks")["figures"]["8"]
 print("blocks of eight:", {name: round(sum(x) / 3, 1) for name, x in longer.items()})
 
 # %% [markdown]
-# With nine blocks of four tokens, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. With six of the nine at random it is about as bad as a guess among all 49,152 tokens, which costs 10.8 nats. In blocks of eight, on lists of 127 tokens, choosing costs 0.6 nats: a longer mean hides more. Our code masks a full square: only a kernel that skips blocks saves time.
+# With nine blocks of four tokens, if it chooses them, the model continues the lists as well as with all, though nobody has trained this score. With six of the nine at random it is little better than a guess among all 49,152 tokens, which costs 10.8 nats. In blocks of eight, on lists of 127 tokens, choosing costs 0.6 nats. Our code masks a full square: only a kernel that skips blocks saves time.
 
 # %% [markdown]
 # Open models train with their choice. DeepSeek-V3.2 (2025) has a small **indexer** in each layer, which scores all earlier tokens for each query and keeps 2,048. It still computes $n^2$ scores, but cheap ones: fewer heads, shorter keys, eight bits.
@@ -426,7 +418,7 @@ measuring.expect(claim, exact > 8 > max(others), ratios)
 #
 # | idea | time | what it gives up | at the end of 2026 |
 # |:-|:-|:-|:-|
-# | exact, compiled | $n^2d$ | nothing | the default; a few layers of each model named below |
+# | exact, compiled | $n^2d$ | nothing | the default; some layers of Gemma 3, gpt-oss, Kimi Linear |
 # | window | $nwd$ | what is far | most layers of Gemma 3, every second of gpt-oss; first Mistral (Jiang et al. 2023) and Gemma 2 (Riviere et al. 2024) |
 # | chosen blocks or tokens | cheap $n^2$, $nsd$ | what the score misses | DeepSeek-V3.2 (DeepSeek-AI 2025), and as reported V4 (DeepSeek-AI 2026) and GLM-5 |
 # | linear | $nmd$ | sharpness, and recall where $m$ is small | with rules that forget (lesson 15): three of four layers in Kimi Linear and Qwen3-Next |
@@ -438,7 +430,7 @@ measuring.expect(claim, exact > 8 > max(others), ratios)
 # %% [markdown]
 # ## What to remember
 #
-# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs: with elu + 1 it needs about 48 features to hold 64 pairs, where keys of four numbers are enough for softmax. With the softmax, tokens can choose whom to look at: by a hash, which leaks, or by a cheap score, which does not if each query chooses alone.
+# Without the softmax the brackets move, and attention is a recurrent network with a matrix as its state. It blurs, and a state of fixed size fills up, where a cache grows. With the softmax, tokens can choose whom to look at: by a hash, whose sort leaks, or by a cheap score, which does not if each query chooses alone.
 #
 # | | |
 # |:-|:-|
@@ -463,7 +455,7 @@ measuring.expect(claim, exact > 8 > max(others), ratios)
 #
 # <details><summary>3. Chosen blocks keep the softmax and mix nothing. What do they give up?</summary>
 #
-# What the score misses. A block's mean hides its keys, the more the longer the block is.
+# What the score misses: a block's mean hides its keys.
 # </details>
 
 # %% [markdown]

@@ -117,12 +117,12 @@ pictures.rounds()
 # A text of a million tokens needs $\log_2 10^6$ rounds, rounded up: 20. With $\tanh$ around the sum, as in lesson 01's RNN, two steps do not join into one of the same form. That is what the nonlinearity costs. [A parallel scan](explorations/15_scan.ipynb) builds and times the rounds.
 
 # %% [markdown]
-# And the delta rule? Multiply it out: $S_t = (I - \beta_t k_t k_t^T)\, S_{t-1} + \beta_t k_t v_t^T$. It is linear in the state, with a matrix for a decay, so two steps are still one. In practice a chunk of tokens is solved at once, as a small triangular system (Yang et al. 2024).
+# And the delta rule? Multiply it out: $S_t = (I - \beta_t k_t k_t^T)\, S_{t-1} + \beta_t k_t v_t^T$. It is linear in the state, with a matrix for a decay, so two steps are still one, though joining them multiplies two $d \times d$ matrices. In practice a chunk of tokens is solved at once, as a small triangular system (Yang et al. 2024).
 
 # %% [markdown]
 # ## One equation, six rows
 #
-# Now the forgetting. Multiply the whole matrix by a decay at each token: 1 keeps it, 0 empties it. Mamba (Gu & Dao 2023), a **state space model**, computes the decay from the token, as $e^{\Delta_t a}$ with $a < 0$ and a step size $\Delta_t > 0$; [A parallel scan](explorations/15_scan.ipynb) derives that, and you build Mamba's layer there. Decay and replacement in one equation:
+# Now the forgetting. Multiply the whole matrix by a decay at each token: 1 keeps it, 0 empties it. Mamba (Gu & Dao 2023), a state space model, computes the decay from the token, as $e^{\Delta_t a}$ with $a < 0$ and a step size $\Delta_t > 0$; [A parallel scan](explorations/15_scan.ipynb) derives that, and you build Mamba's layer there. Decay and replacement in one equation:
 #
 # $$S_t = \text{decay}_t\,\big(S_{t-1} - \text{erase}_t\, k_t k_t^T S_{t-1}\big) + \text{write}_t\, k_t v_t^T$$
 #
@@ -168,7 +168,7 @@ for name, erase in (("linear attention", 0), ("delta rule", 1)):
     print(f"{name:16} {recalled(stays, erase)}, with the gate {recalled(gate, erase)}")
 
 # %% [markdown]
-# The gate empties the matrix where the subject changes. The delta rule gains less from it, since each write erases under its own key. And erasing takes from the keys beside it, too: here, where no key is written twice, that only costs. Now see what it buys.
+# The gate empties the matrix where the subject changes. The delta rule gains less from it, since each write erases under its own key. And erasing takes from the keys beside it, too: behind the gate, where no key is written twice, that only costs. Now see what it buys.
 
 # %% [markdown]
 # ## How much does a matrix hold?
@@ -207,7 +207,7 @@ for keys in (8, 16, 32, 64):
 # Linear attention returns the old value and the new one together. Of the keys that were written again, the delta rule finds two thirds, and nine in ten where the keys are spread evenly and overlap less. Erasing has its price: what is written under one key takes from its neighbours, so keys that were written once are found less often. With random keys a fixed decay, RetNet's row, is between the two.
 
 # %% [markdown]
-# Language models do best with gate and erasing (Yang et al. 2025, reported). But each doubling of the keys costs recall. A matrix of fixed size is full at some point, while attention adds a row for each token.
+# Language models do best with gate and erasing (Yang et al. 2025, reported). But each doubling of the keys costs recall. A matrix keeps its size, while attention adds a row for each token.
 
 # %% [markdown]
 # ## Train it
@@ -233,7 +233,7 @@ class MemoryLayer(nn.Module):
 
 
 # %% [markdown]
-# Two blocks, each of this layer and a feed-forward network, read 24 tokens. A token is a key with its value. Then come questions: a key alone, and the model must name its newest value. *adds* is linear attention, *erases* the delta rule.
+# Two blocks, each of this layer and a feed-forward network, with learned positions, read 24 tokens. A token is a key with its value. Then come questions: a key alone, and the model must name its newest value. *adds* is linear attention; *erases* is the delta rule, which also learns how much to write.
 
 
 # %% tags=["training"]
@@ -320,7 +320,7 @@ claim = "with a block of attention recall is over 75 %, and 20 points higher"
 training.expect(claim, hybrid > 75 and hybrid > both + 20, share, *small.values())
 
 # %% [markdown]
-# One is enough, and the other layer keeps no cache at all. That is a **hybrid**: most layers keep a matrix of fixed size, and a few look things up. These texts ask for one look-up and no more, so beside the attention even a layer in which each token sees itself alone does as well.
+# One is enough, and the other layer keeps no cache at all. That is a **hybrid**: most layers keep a matrix of fixed size, and a few look things up. These texts ask for one look-up and no more, so here the memory is idle: a layer in which each token sees itself alone does as well.
 #
 # <details><summary>How we know</summary>
 #

@@ -136,7 +136,7 @@ for verb, cosine in zip(verbs[1:], (vectors[0] @ vectors[1:].T).tolist()):
     print(f"cosine of “turn on the lamp” and “{verb} the lamp”: {cosine:.2f}")
 
 # %% [markdown]
-# Both models get the device right, and the direction wrong. Opposites have much the same neighbours in a text. To MiniLM *turn off* is as near to *turn on* as *switch on* is, and *buy* is farther away.
+# Both models get the device right, and the direction wrong. To MiniLM *turn off* is as near to *turn on* as *switch on* is, and *buy* is farther away.
 #
 # Now two hundred held-out sentences of each kind: known wordings, which the labels have (**in-distribution**), and new ones. **Where is the head on MiniLM ahead of counted words by more than five points: in known wordings, in new ones, in both, or in neither?**
 
@@ -174,7 +174,7 @@ pictures.intents(kept, control, "In new wordings MiniLM leads, and most where la
 # %% [markdown]
 # ## Train the encoder, too
 #
-# **Fine-tuning** trains head and encoder together, starting from the pretrained parameters, at a smaller learning rate. Train the head alone first, then unfreeze the encoder:
+# **Fine-tuning** trains head and encoder together, starting from the pretrained parameters, at a much smaller learning rate. Train the head alone first, then unfreeze the encoder:
 
 # %% tags=["training"]
 tuned = WithEncoder(minilm.load().requires_grad_(False))
@@ -182,7 +182,7 @@ history = intents.train(tuned, labelled, 0.03, SEED, steps=20)
 
 # %% tags=["training"]
 tuned.encoder.requires_grad_(True)
-history = intents.train(tuned, labelled, 0.0005, SEED, steps=60, seconds=60)
+history = intents.train(tuned, labelled, 0.0001, SEED, steps=60, seconds=60)
 
 # %% tags=["training"]
 right["fine-tuned"] = {kind: share_right(tuned, commands[kind]) for kind in gaps}
@@ -194,16 +194,16 @@ ahead = right["fine-tuned"]["new wordings"] > right["counted words"]["new wordin
 training.expect(claim, ahead, right, tuned, baseline)
 
 # %% [markdown]
-# Fine-tuning helps in known wordings. But *free the door* was unlocked before, and is now locked, and both opposites are still wrong. Percent right, three seeds:
+# Fine-tuning helps in known wordings, and loses nothing in new ones. Is it the rate? Percent right, three seeds:
 #
 # | | known wordings | new wordings |
 # |:-|-:|-:|
 # | the head, 20 steps | 86, 85, 85 | 81, 76, 80 |
-# | at a fifth of the rate | 94, 88, 94 | 80, 78, 82 |
-# | fine-tuned | 93, 90, 96 | 82, 72, 78 |
-# | at three times the rate | 92, 83, 96 | 72, 72, 78 |
+# | fine-tuned | 94, 88, 94 | 80, 78, 82 |
+# | at five times the rate | 93, 90, 96 | 82, 72, 78 |
+# | at fifteen times the rate | 92, 83, 96 | 72, 72, 78 |
 #
-# In new wordings your rate is behind the head with two seeds of three, and three times the rate with every one; Kumar et al. (2022) report such losses. A fifth of your rate loses nothing there on average, and keeps most of what is won in known ones.
+# It is: at five times the rate new wordings are behind the head with two seeds of three, and at fifteen times with every one. Kumar et al. (2022) report such losses.
 
 # %% [markdown]
 # Fine-tuning made pretraining famous in 2018. On **GLUE**, a set of English tasks, OpenAI GPT reached a mean of 75.1 on eight of them, and BERT of the same size 79.6 (Devlin et al. 2019, table 1, reported). The two had read different amounts of text, and had learned from it by different tasks.
@@ -211,7 +211,7 @@ training.expect(claim, ahead, right, tuned, baseline)
 # %% [markdown]
 # ## Text asks its own questions
 #
-# Before its pairs MiniLM had read plain text. How does a model learn from that, without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
+# Before its pairs MiniLM learned from BERT, and BERT from plain text. How does a model learn from that, without a label? **Pretraining** is training on a task whose answers are in the text itself. Two such tasks made history. GPT predicts the **next token** under a causal mask, as your model of lesson 10 does. BERT is a **masked language model**: some tokens are hidden, and it predicts them from both sides (**bidirectional**).
 
 # %% tags=["hide-input"]
 pictures.two_tasks()
@@ -264,7 +264,7 @@ changed = (inputs != text).float().mean().item()
 reveal(guess, round(1000 * changed))
 
 # %% [markdown]
-# One chosen token in ten stays as it is: 0.15 × 0.9. The model cannot know which of the tokens that it sees are targets, so it must have a good state for each.
+# One chosen token in ten stays as it is: 0.15 × 0.9.
 #
 # ## Score only the targets
 #
@@ -284,7 +284,7 @@ masked_loss = mine("pretraining/masked_loss")
 # %% [markdown]
 # ## Pretrain one yourself
 #
-# Now train an encoder of two blocks (lesson 10's model without its causal mask, with distances in the scores) with your masks and your loss, without a label. Like ModernBERT (2024), we hide 30 % of the words, which gives more targets in each step (Wettig et al. 2023). First see what it predicts untrained:
+# Now train an encoder of two blocks (lesson 10's, without its causal mask, and with a learned number for each distance in the scores) with your masks and your loss, without a label. Like ModernBERT (2024), we hide 30 % of the words, which gives more targets in each step (Wettig et al. 2023). First see what it predicts untrained:
 
 
 # %%
@@ -310,7 +310,7 @@ for line in lines:
     print(line, "→", play_reader.fill(reader, vocabulary, line))
 
 # %% [markdown]
-# It has found grammar: after *pray* a pronoun, before *hand* a possessive.
+# A pronoun after *pray*, a possessive before *hand*: a beginning of grammar.
 #
 # And what do the masks buy? Train the same two blocks as GPT is trained: the same plays, as many steps, and a target at *every* word, the next one.
 
@@ -343,7 +343,7 @@ claim = "both sides are better than the left one, by 0.05 nats at least"
 training.expect(claim, nats["both sides"] < nats["left side"] - 0.05, nats, reader, causal)
 
 # %% [markdown]
-# The masks buy the right side, and it is worth a little more than the targets that they cost: the causal reader has learned from over three times as many. **Counts** of the same plays, from the two words on each side, fill these blanks better still:
+# The masks buy the right side. Here it is worth a little more than the targets that it costs: the causal reader has learned from over three times as many. **Counts** of the same plays, from the two words on each side, fill these blanks better still:
 
 # %% tags=["hide-input", "nbval-check-output"]
 counted = results.load("few_labels")["figures"]["both sides"]
@@ -358,7 +358,7 @@ print(f"counts with both sides {counted['loss']:.2f} nats")
 # %% [markdown]
 # ## Ask it for whole texts
 #
-# How likely is a *whole* text to a masked model? Mask each token in turn, predict it, and average (Salazar et al. 2020):
+# How well does a *whole* text fit a masked model? Mask each token in turn, predict it, and average (Salazar et al. 2020):
 #
 # $$\mathrm{score}(t_1, \dots, t_n) = \frac{1}{n} \sum_{i} \log p\big(t_i \mid t_1, \dots, t_{i-1}, \text{[MASK]}, t_{i+1}, \dots, t_n\big)$$
 #
@@ -397,9 +397,9 @@ training.expect(claim, scores[0] - scores[1] > 1, scores, reader)
 # A model that never reads from left to right can tell this line from its shuffled words.
 
 # %% [markdown]
-# ## No label, no training
+# ## Labels in the prompt
 #
-# A causal model needs no head at all: write the task into its text. SmolLM2 reads questions with answers, then one without, and goes on:
+# A causal model needs no new head: write the task into its text. SmolLM2 reads questions with answers, then one without, and goes on:
 #
 # *Q: What is the opposite of hot? A: cold. Q: What is the capital of Norway? A:*
 #
@@ -420,7 +420,7 @@ pictures.examples_in_the_prompt(kept, title)
 # %% [markdown]
 # ## What came of it
 #
-# By the end of 2026 masked language models are used in two ways: to be fine-tuned, and to write.
+# By the end of 2026 masked language models are used in two ways: to score and search texts, once fine-tuned, and to write.
 #
 # | | hidden | what it is for |
 # |:-|:-|:-|
@@ -461,7 +461,7 @@ write("i [MASK] thee [MASK] my [MASK] lord [MASK] come to [MASK]")
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. Both sides of a hidden token say more than the left one alone. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, through fine-tuning, by the model's own score, or with a few examples in the prompt. Compare it with counting: where one or two words beside a blank decide, a table of the same text is a strong baseline.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. Both sides of a hidden token say more than the left one alone. Trained on pairs of like sentences, too, a model helps in wordings that none of your labels has, most where labels are few. You use it through a head, through fine-tuning, by the model's own score, or with a few examples in the prompt. Compare it with counting: a table of the same plays fills the blanks better than your model.
 #
 # | | |
 # |:-|:-|

@@ -14,9 +14,13 @@ LOSSES = {"random": {4: 12.0, 9: 12.5}, "chosen": {4: 10.5, 9: 6.25}}
         (pictures.recurrence, "d by d_v plus d numbers"),
         (
             lambda: pictures.recall(
-                [("linear", 16, 272, [0.5, 0.25]), ("exact", 8, 768, [1])], 0.1
+                {
+                    "exact": ({4: 1.0, 64: 1.0}, {4: 128, 64: 2048}),
+                    "linear": ({4: 1.0, 64: 0.375}, {4: 272, 64: 272}),
+                },
+                0.1,
             ),
-            "linear, 16: 0.38, keeps 272 numbers; exact, 8: 1.00, keeps 768 numbers",
+            "exact: 1.00 of 4 pairs (128), 1.00 of 64 pairs (2,048); linear: 1.00 of 4 pairs (272)",
         ),
         (
             lambda: pictures.hash_sort_cut([1, 0, 1, 2, 0, 1, 1, 2], 4),

@@ -211,9 +211,9 @@ def test_fine_tuning_gains_in_known_wordings_and_loses_in_new_ones_but_at_a_smal
     page = (ROOT / "lessons" / "16_pretraining.py").read_text("utf8")
     rows = {
         "the head, 20 steps": "frozen",
-        "at a fifth of the rate": "0.0001",
-        "fine-tuned": "0.0005",
-        "at three times the rate": "0.0015",
+        "fine-tuned": "0.0001",
+        "at five times the rate": "0.0005",
+        "at fifteen times the rate": "0.0015",
     }
     for name, way in rows.items():
         known, new = (", ".join(told(way, kind)) for kind in ("known", "new wordings"))

@@ -65,8 +65,8 @@ def asked_everywhere(tokens, mask, special):
     """The fault was `~kept` for `hidden` in the targets: every copy asked for all tokens, and the
     model could see all but one of them. Its loss looked far too good."""
     n = tokens.shape[-1]
-    # make room for a copy of the text for each of its tokens
-    copies = tokens.unsqueeze(-2)
+    # copy the text once for each of its tokens
+    copies = tokens.unsqueeze(-2).expand(*tokens.shape, n)
     # in copy i, choose token i, if it is not special
     kept = torch.isin(copies, torch.tensor(special, dtype=tokens.dtype, device=tokens.device))
     hidden = torch.eye(n, dtype=torch.bool, device=tokens.device) & ~kept

@@ -76,46 +76,38 @@ def recurrence() -> None:
     )
 
 
-def recall(heads: Sequence[tuple[str, int, int, Sequence[float]]], chance: float) -> None:
-    """Show the share of values found by the numbers in a key, a dot for each seed.
+def recall(
+    lines: Mapping[str, tuple[Mapping[int, float], Mapping[int, int]]], chance: float
+) -> None:
+    """Show the share of values found by the number of pairs, and the numbers that are kept.
 
-    `heads` are (name, numbers in a key, numbers that the head keeps, shares).
+    `lines` are by the head's name: shares, and numbers kept, by the number of pairs.
     """
-    title = "64 pairs: four numbers a key are enough for softmax, elu + 1 needs about 48 features"
-    label = "numbers in a key, features, or places"
-    figure, ax = plots.axes(title, label, "share of values found", size=(7.2, 3.8))
-    colours = {"exact": ORANGE, "linear": BLUE, "window": PURPLE}
-    sides = {"window": ((9, -4), "left")}  # all others at the left
-    aside = {"window": 1.05, "Linformer": 0.95}  # two heads with one number of places
-    said = []
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for name, d_k, kept, shares in heads:
-        mean, x = sum(shares) / len(shares), d_k * aside.get(name, 1)
-        ax.plot([x] * len(shares), shares, "o", color=colours.get(name, GREEN), markersize=4)
-        lines.setdefault(name, []).append((x, mean))
-        place, side = ((-9, -15), "right") if name == "Linformer" else ((9, -15), "left")
-        if name in ("exact", "linear"):
-            place, side = (7, -12), "left"
-        ax.annotate(
-            f"{kept:,}", (x, mean), place, textcoords="offset points", color=GREY,
-            size="small", ha=side,
-        )  # fmt: skip
-        said.append(f"{name}, {d_k}: {mean:.2f}, keeps {kept:,} numbers")
-    for name, points in lines.items():
-        colour = colours.get(name, GREEN)
-        ax.plot(*zip(*points, strict=True), color=colour, linewidth=1.2)
-        place, side = sides.get(name, ((-9, -3), "right"))
-        ax.annotate(
-            name, points[0], place, textcoords="offset points", color=colour, size="small", ha=side
-        )
+    title = "A cache grows with each pair; a state of fixed size fills up"
+    figure, ax = plots.axes(title, "pairs", "share of values found", size=(7.2, 3.8))
+    places = {"exact": (0, -15), "linear": (0, 8), "Linformer": (0, -16)}
+    said, every = [], sorted({n for shares, _ in lines.values() for n in shares})
+    for (name, (shares, kept)), colour in zip(lines.items(), (ORANGE, BLUE, GREEN), strict=False):
+        ax.plot(*zip(*shares.items(), strict=True), "o-", color=colour, linewidth=1.4)
+        if name in places:
+            for point in shares.items():
+                ax.annotate(
+                    f"{kept[point[0]]:,}", point, places[name], textcoords="offset points",
+                    color=GREY, size="small", ha="center",
+                )  # fmt: skip
+        last = [*shares.items()][-1]
+        ax.annotate(name, last, (10, -3), textcoords="offset points", color=colour, size="small")
+        told = ", ".join(f"{x:.2f} of {n} pairs ({kept[n]:,})" for n, x in shares.items())
+        said.append(f"{name}: {told}")
     ax.axhline(chance, color="0.6", linestyle=":", linewidth=1)
-    ax.text(1.6, chance + 0.02, "chance", color="0.4", size="small")
-    ax.text(90, 0.04, "grey: numbers that a head keeps", color=GREY, size="small", ha="right")
-    ax.set(xscale="log", xlim=(1.4, 90), ylim=(0, 1.14))
-    ticks = [2, 4, 8, 16, 32, 48, 64]
-    ax.set_xticks(ticks, [str(tick) for tick in ticks])
+    ax.text(every[0], chance + 0.02, "chance", color="0.4", size="small")
+    ax.text(
+        every[-1], 0.03, "grey: numbers that a head keeps", color=GREY, size="small", ha="right"
+    )
+    ax.set(xscale="log", xlim=(0.8 * every[0], 1.8 * every[-1]), ylim=(0, 1.14))
+    ax.set_xticks(every, [str(n) for n in every])
     ax.minorticks_off()
-    plots.show(figure, f"Share of 64 values found, by the numbers in a key: {'; '.join(said)}.")
+    plots.show(figure, f"Share of values found, and numbers kept. {'; '.join(said)}.")
 
 
 def hash_sort_cut(found: Sequence[int], chunk: int) -> None:
