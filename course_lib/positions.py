@@ -104,9 +104,9 @@ def relative_attention(
     """Attend to tokens and to how far away they are, with a learned vector for each distance.
 
     s_ij = q_i . (k_j + a_ij) / sqrt(d_k);  o_i = sum_j softmax(s_i)_j (v_j + b_ij), where a_ij
-    and b_ij are the rows `relative_index` of the tables. Both tables have 2m + 1 rows. Source:
-    Shaw et al. 2018, eq. 3 and 4 (their a^K and a^V), computed as in eq. 5. Raises ValueError for
-    tables without a middle row, or of unequal lengths.
+    and b_ij are the rows `relative_index` of the tables: queries and keys both count from 0. Both
+    tables have 2m + 1 rows. Source: Shaw et al. 2018, eq. 3 and 4 (their a^K and a^V), computed as
+    in eq. 5. Raises ValueError for tables without a middle row, or of unequal lengths.
     """
     rows, d_k = key_table.shape
     if rows % 2 == 0 or len(value_table) != rows:

@@ -3,11 +3,12 @@
 Residual connections alone get the last norm that pre-norm has, from the large initial weights and
 at the rates of `depth`. Post-norm, as the page trains it, gets a lower rate and a longer warm-up
 from torch's weights, and small initial weights at two rates; and more steps, with either warm-up.
+Pre-norm from the large weights gets as many.
 """
 
 from functools import partial
 
-from course_lib.add_norm import PostNorm
+from course_lib.add_norm import PostNorm, PreNorm
 from course_lib.instruments import results
 from course_lib.instruments.deep_stack import Residual, redraw
 from research.experiments import depth, stacks
@@ -23,6 +24,7 @@ POST = {DEFAULT: ((0.001, 0.003), (0.05, 0.3)), SMALL: ((0.003, 0.01), (0.05,))}
 # post-norm from torch's weights, trained for longer: steps, rate, and seeds by warm-up's share
 PATIENT_STEPS, PATIENT_RATE = 1000, 0.001
 PATIENT = {0.05: (0, 1, 2), 0.3: (0, 1)}
+PRE_RATE, PRE_SEEDS = 0.003, (0, 1, 2)  # of pre-norm, from the large weights, for as long
 once = partial(results.once, "depth_controls", [depth.STEPS, POST_STEPS])
 
 
@@ -52,6 +54,9 @@ def measure() -> dict:
             ]
             for share, seeds in PATIENT.items()
         },
+        "patient pre-norm": [
+            once(f"patient pre-norm {seed}", partial(_pre, seed)) for seed in PRE_SEEDS
+        ],
         "patient steps": PATIENT_STEPS,
     }
 
@@ -73,7 +78,11 @@ def table(figures: dict) -> list[str]:
         f"warm-up {share}: {runs}"
         for share, runs in figures["patient post-norm"].items()
     ]
-    return lines
+    return [
+        *lines,
+        f"pre-norm, {figures['patient steps']} steps, {LARGE}, rate {PRE_RATE}: "
+        f"{figures['patient pre-norm']}",
+    ]
 
 
 def _residual(rate: float, seed: int) -> float | None:
@@ -91,6 +100,12 @@ def _posts(start: str, rate: float, share: float) -> list[float]:
         once(f"{key} {rate} {share} {seed}", partial(_post, start, rate, share, seed))
         for seed in SEEDS
     ]
+
+
+def _pre(seed: int) -> float:
+    model = redraw(stacks.new(PreNorm, BLOCKS, seed), LARGE, seed)
+    stacks.train(model, seed, steps=PATIENT_STEPS, learning_rate=PRE_RATE)
+    return round(stacks.held_out_loss(model), 4)
 
 
 def _patient(share: float, seed: int) -> float:

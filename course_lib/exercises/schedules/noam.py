@@ -32,6 +32,7 @@ exercise = Exercise(
 def cases(draw: Draw):
     d_model, warm_up = draw.number(8, 1024), draw.number(20, 5000)
     yield "the first step", (1, d_model, draw.number(2, 9))
+    yield "the first of 4,000 steps", (1, 512, 4000)
     yield "on the way up", (draw.number(2, warm_up), d_model, warm_up)
     yield "the last step of the warm-up", (warm_up, d_model, warm_up)
     yield "the step after it", (warm_up + 1, d_model, warm_up)
@@ -89,6 +90,13 @@ def no_warm_up(step, d_model, warm_up):
     """There is no warm-up: the rate only falls, and is highest at step 1. Which term is the smaller
     one there?"""
     return d_model**-0.5 * step**-0.5
+
+
+@exercise.mistake
+def size_in_the_falling_term(step, d_model, warm_up):
+    """d_model^(-1/2) stands before the falling term alone, so the rate rises too steeply, and the
+    warm-up is over too early. What does it multiply in the formula?"""
+    return min(d_model**-0.5 * step**-0.5, step * warm_up**-1.5)
 
 
 @exercise.mistake
