@@ -36,9 +36,9 @@ class History:
     asked: int
 
     def __repr__(self) -> str:
-        """Say how many steps, and how it ended: a notebook shows a cell's last value."""
+        """Say how many steps, and how they ended: a notebook shows a cell's last value."""
         ended = f", last loss {self.losses[-1]:.2f}" if self.losses else ""
-        return f"{self.steps} of {self.asked} steps in {self.seconds:.0f} s{ended}"
+        return f"{self.steps} of {self.asked} steps{ended}"
 
     @property
     def steps(self) -> int:
