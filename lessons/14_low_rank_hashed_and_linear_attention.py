@@ -218,13 +218,12 @@ training.expect(claim, few < 0.6 and min(exact, many) > 0.8, share, *heads.value
 
 # %% tags=["hide-input"]
 kept = results.load("recall")["figures"]["runs"]
-names = {"exact": "dense", "linear": "linear", "Linformer": "Linformer"}
-sizes = {"exact": lambda n: n * (16 + 16), "linear": lambda n: 16 * 17}
-sizes |= {"Linformer": lambda n: min(n, 16) * (16 + 16)}
-lines = {}
-for name, row in names.items():
-    by_pairs = {int(n): sum(curve[-1] for curve in runs) / 3 for n, runs in kept[row].items()}
-    lines[name] = by_pairs, {n: sizes[name](n) for n in by_pairs}
+rows = {"exact, 32 numbers a pair": "dense"}
+rows |= {"linear, 272 numbers": "linear", "Linformer, 512 numbers": "Linformer"}
+lines = {
+    name: {int(n): sum(curve[-1] for curve in runs) / 3 for n, runs in kept[row].items()}
+    for name, row in rows.items()
+}
 pictures.recall(lines, chance=0.1)
 
 # %% [markdown]

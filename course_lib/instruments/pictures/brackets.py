@@ -76,38 +76,25 @@ def recurrence() -> None:
     )
 
 
-def recall(
-    lines: Mapping[str, tuple[Mapping[int, float], Mapping[int, int]]], chance: float
-) -> None:
-    """Show the share of values found by the number of pairs, and the numbers that are kept.
+def recall(lines: Mapping[str, Mapping[int, float]], chance: float) -> None:
+    """Show the share of values found by the number of pairs, a line for each head.
 
-    `lines` are by the head's name: shares, and numbers kept, by the number of pairs.
+    `lines` are by what is said of the head, such as the numbers that it keeps.
     """
     title = "A cache grows with each pair; a state of fixed size fills up"
-    figure, ax = plots.axes(title, "pairs", "share of values found", size=(7.2, 3.8))
-    places = {"exact": (0, -15), "linear": (0, 8), "Linformer": (0, -16)}
-    said, every = [], sorted({n for shares, _ in lines.values() for n in shares})
-    for (name, (shares, kept)), colour in zip(lines.items(), (ORANGE, BLUE, GREEN), strict=False):
+    figure, ax = plots.axes(title, "pairs", "share of values found", size=(7.6, 3.6))
+    said, every = [], sorted({n for shares in lines.values() for n in shares})
+    for (name, shares), colour in zip(lines.items(), (ORANGE, BLUE, GREEN), strict=False):
         ax.plot(*zip(*shares.items(), strict=True), "o-", color=colour, linewidth=1.4)
-        if name in places:
-            for point in shares.items():
-                ax.annotate(
-                    f"{kept[point[0]]:,}", point, places[name], textcoords="offset points",
-                    color=GREY, size="small", ha="center",
-                )  # fmt: skip
         last = [*shares.items()][-1]
         ax.annotate(name, last, (10, -3), textcoords="offset points", color=colour, size="small")
-        told = ", ".join(f"{x:.2f} of {n} pairs ({kept[n]:,})" for n, x in shares.items())
-        said.append(f"{name}: {told}")
+        said.append(f"{name}: " + ", ".join(f"{x:.2f} of {n}" for n, x in shares.items()))
     ax.axhline(chance, color="0.6", linestyle=":", linewidth=1)
     ax.text(every[0], chance + 0.02, "chance", color="0.4", size="small")
-    ax.text(
-        every[-1], 0.03, "grey: numbers that a head keeps", color=GREY, size="small", ha="right"
-    )
-    ax.set(xscale="log", xlim=(0.8 * every[0], 1.8 * every[-1]), ylim=(0, 1.14))
+    ax.set(xscale="log", xlim=(0.85 * every[0], 3.2 * every[-1]), ylim=(0, 1.1))
     ax.set_xticks(every, [str(n) for n in every])
     ax.minorticks_off()
-    plots.show(figure, f"Share of values found, and numbers kept. {'; '.join(said)}.")
+    plots.show(figure, f"Share of values found, by the number of pairs. {'; '.join(said)}.")
 
 
 def hash_sort_cut(found: Sequence[int], chunk: int) -> None:
