@@ -119,7 +119,7 @@ assert cosine(alarum, trumpets) > 0.6 and alarum.norm() > 1.8 * ring.norm() and 
 #
 # MiniLM has six layers of attention. Lesson 03 asked it for *ring*. Here are three more nouns with two senses: a *bat* (animal, club), a *spring* (season, water) and a *match* (game, fire). For each, three lines describe either sense. Then come twelve new lines, in which the clue is more than two tokens away, and eight lines with both senses.
 #
-# The rivals are the lesson's: the word alone, the average of two tokens on each side, that of the line. **Which is best with one sense in a line, which with two?**
+# The rivals: the word alone, the average of two tokens on each side, that of the line. **Which is best with one sense in a line, which with two?**
 
 # %%
 guess = None  # (one, two), of "attention", "itself alone", "window" and "average"

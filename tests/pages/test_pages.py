@@ -378,3 +378,10 @@ def test_an_example_of_what_an_exercise_may_say_says_it():
         assert names, said
         for name in names:
             assert name in read(example), f"{example} does not say {name}"
+
+
+def test_no_panel_says_that_more_cases_hold_than_were_tried():
+    notebooks = (ROOT / "notebooks").rglob("*.ipynb")
+    tried = [x for file in notebooks for x in re.findall(r"Tried: (\d+) of (\d+)", read(file))]
+    assert len(tried) > len(ids())
+    assert all(int(held) <= int(cases) for held, cases in tried)
