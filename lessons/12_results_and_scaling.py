@@ -466,8 +466,8 @@ pictures.memory(bill)
 # And the whole bill of your own choice, by your functions:
 
 # %% tags=["training"]
-d = min(range(8, 129, 4), key=lambda d: abs(isoflop.size(d) - chosen))
-n, heads = isoflop.size(d), max(1, d // 8)
+d = min(range(8, 129, 8), key=lambda d: abs(isoflop.size(d) - chosen))  # of whole heads
+n, heads = isoflop.size(d), d // 8
 characters_read = 1.92e12 / training_flops(n, 1, layers=2, context=64, d_attention=d)
 memory = training_memory(n, 16, 64, layers=2, d_model=d, heads=heads, vocab=84)
 print(f"d_model {d}, {n:,} parameters, {characters_read / 1e6:.1f} million characters to read")

@@ -49,10 +49,11 @@ def lessons_with_claims() -> list[str]:
 
 
 def fingerprint(lesson: str) -> str:
-    """Return a name for what a lesson's training cells say, but for those that only draw."""
+    """Return a name for what its training cells say up to the last claim, but for those that draw."""
     [file] = lesson_files([lesson])
     cells = jupytext.read(file, fmt="py:percent").cells
-    tagged = [(cell.source, cell.metadata.get("tags", [])) for cell in cells]
+    last = max(i for i, cell in enumerate(cells) if "training.expect(" in cell.source)
+    tagged = [(cell.source, cell.metadata.get("tags", [])) for cell in cells[: last + 1]]
     trained = [
         source
         for source, tags in tagged
