@@ -49,7 +49,7 @@ def lessons_with_claims() -> list[str]:
 
 
 def fingerprint(lesson: str) -> str:
-    """Return a name for what its training cells say up to the last claim, but for those that draw."""
+    """Return a name for what trains up to the last claim, whatever draws left out."""
     [file] = lesson_files([lesson])
     cells = jupytext.read(file, fmt="py:percent").cells
     last = max(i for i, cell in enumerate(cells) if "training.expect(" in cell.source)
