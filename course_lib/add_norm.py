@@ -161,8 +161,8 @@ def erase_direction(
 ) -> Float[Tensor, "... d"]:
     """Delete one direction from the residual stream: x - (x . u) u, where u = direction / length.
 
-    A layer deletes by writing the negative of what it read. The direction may be as short as 1e-25,
-    or as long as 1e25. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer
+    A layer deletes by writing the negative of what it read. The direction may be as short as 1e-15,
+    or as long as 1e15. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer
     Circuits". Raises ValueError for a direction of zeros.
 
     >>> erase_direction(torch.tensor([3.0, 4.0]), torch.tensor([0.0, 2.0]))

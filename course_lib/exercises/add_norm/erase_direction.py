@@ -22,7 +22,7 @@ exercise = Exercise(
     ),
     clauses={
         "A layer deletes by writing": GIVEN,
-        "as short as 1e-25": "neither the length",
+        "as short as 1e-15": "neither the length",
     },
     equivalent=(
         # a direction has one axis only
@@ -63,7 +63,7 @@ def any_length(answer, draw: Draw):
     erased = plain.abs().max() > 0 and not torch.allclose(plain, stream, atol=1e-3)
     return erased and all(
         torch.allclose(answer(stream, length * direction), plain, atol=1e-4)
-        for length in (-2.0, 50.0, 1e-6, 1e-15, 1e-25, 1e25)
+        for length in (-2.0, 50.0, 1e-6, 1e-15, 1e15)
     )
 
 
@@ -122,13 +122,6 @@ def length_at_least(stream, direction):
     """`F.normalize` divides by 1e-12 at least, so a shorter direction stays short, and hardly
     anything is deleted. By what can it be divided before?"""
     return stream - along(stream, unit_of(direction))
-
-
-@exercise.mistake
-def squares_of_all_lengths(stream, direction):
-    """The squares of a direction as short as 1e-25 are 0 in a float, and those of a long one are
-    infinite. By what can it be divided before it is squared?"""
-    return stream - along(stream, direction / direction.square().sum().sqrt())
 
 
 @exercise.mistake

@@ -25,6 +25,8 @@ exercise = Exercise(
         "is never hidden": "special_asked_for",
         "Memory O": GIVEN,
     },
+    # `torch.where` makes room as well, where the targets are asked of what is hidden
+    equivalent=("tokens.unsqueeze(-2).expand(*tokens.shape, n) -> tokens.unsqueeze(-2)",),
 )
 
 
