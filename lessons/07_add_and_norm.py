@@ -392,7 +392,8 @@ print(f"a table of pairs of characters: {results.load('scaling')['figures']['pai
 # - **Without the residual connection** 32 blocks learn nothing but frequencies, from any of the three initial weights and in 1,000 steps, too.
 # - **With the residual connection alone** the initial weights decide. From the two smaller settings stacks learn, and after 120 steps they are below pre-norm. From the large one they explode, with a last norm, too.
 # - **Pre-norm** learns from all three; after 120 steps its best loss is above that of the residual connection alone.
-#
+
+# %% [markdown]
 # In 120 steps the letter arrives, and few stacks know more than a table of pairs of letters. In 1,000, from the large weights, pre-norm knows far more.
 
 # %% [markdown]

@@ -5,7 +5,7 @@
 #
 # You have a fixed amount of computing, and a text. A small model can read a lot of the text with it, a large model only a little. **Which size wins, and which size should a larger budget buy?**
 #
-# You let five models race, and choose a size for a larger budget. Then comes the rest of the bill. **What does each written token cost, and what must fit into memory?** At the end you can write the whole bill.
+# You let five models race, and choose a size for a larger budget. **What does each written token cost, and what must fit into memory?** At the end you can write the whole bill.
 
 # %%
 import torch
@@ -87,7 +87,7 @@ reveal(guess, min(losses, key=losses.get))
 pictures.row(losses, kept["pairs"])
 
 # %% [markdown]
-# At one budget the losses form a valley, an **IsoFLOP curve** (Hoffmann et al. 2022). The texts above do not show it. The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which in all of the text to learn from, beats it.
+# At one budget the losses form a valley, an **IsoFLOP curve** (Hoffmann et al. 2022). The smallest model has read most, but a model twice its size learned more from half of that text. The largest has read too little: even a **bigram model**, a table of which letter follows which in all of the text to learn from, beats it.
 #
 # The race was fair only if all five cost the same. So how does one count what a training costs?
 
@@ -390,13 +390,10 @@ reveal(guess, ("reading", round(reading / computing)))
 pictures.serving(8.2e9, 147e3, (1_000, 8_000, 32_000), flops=989e12, bandwidth=3.35e12)
 
 # %% [markdown]
-# Each parameter is two bytes, and takes part in two operations: one operation for each byte. This is the **arithmetic intensity**. The processor could do 295, so writing for one user is **memory-bound**. Providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve is computed, and ends where the 80 GB are full. That is why fewer key-value heads, latents and short windows are worth so much.
+# Each parameter is two bytes, and takes part in two operations: one operation for each byte. This is the **arithmetic intensity**. The processor could do 295, so writing for one user is **memory-bound**. Providers put many texts into one **batch**, and read the parameters once for all of them. The caches are not shared, and reading them takes time, so each further text adds less. Each curve is computed, up to full memory. That is why fewer key-value heads, latents and short windows are worth so much.
 
 # %% [markdown]
-# Your computer has the same two limits. Multiply one vector by a matrix as large as one of Qwen3-8B's, then 64 vectors, on one core. **How many times as long do 64 take?**
-
-# %%
-guess = None  # times
+# Your computer has the same two limits. Multiply one vector by a matrix as large as one of Qwen3-8B's, then 64 vectors, on one core:
 
 # %% tags=["once"]
 from torch.utils.benchmark import Timer
@@ -407,15 +404,13 @@ for texts in (1, 4, 16, 64):
     timer = Timer("vectors @ matrix", globals={"vectors": vectors, "matrix": matrix})
     took[texts] = 1000 * timer.blocked_autorange().median
     print(f"{texts:2} texts: {took[texts]:5.0f} ms, {took[texts] / texts:4.1f} ms each")
-reveal(guess, round(took[64] / took[1]))
-
-# %% tags=["once", "hide-input"]
 claim = "64 texts take less than half of 64 times as long as one"
 measuring.expect(claim, took[64] < 32 * took[1], round(took[64] / took[1], 1))
 
 # %% [markdown]
-# One text waits until 200 MB have been read. Sixteen share that, though not two: for more than one vector another routine runs, with work of its own before it begins.
-#
+# One text waits until 200 MB have been read. Sixteen share that, though not two: for more than one vector another routine runs.
+
+# %% [markdown]
 # ## The last line: memory for training
 #
 # In 32 bits a parameter takes 16 bytes: itself, its gradient, and **Adam**'s two averages. On top come the **activations**, all that the backward pass needs. For each token a block keeps ten vectors of $d_{model}$ numbers: three in each of its two norms, the query, key and value, and what the heads return. It keeps one of $d_{ff} = 4\,d_{model}$, and in each head the softmax's two rows of the context's length. The model keeps two rows of logits:
@@ -444,7 +439,7 @@ print(f"activations, measured / formula: {activations / billed:.3f}")
 print(f"without the last norm: {(activations - last_norm) / billed:.3f}")
 
 # %% [markdown]
-# The bill is right within 8 %, one norm. Here it is for GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
+# Right within 8 %, one norm. For GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
 
 # %%
 n = estimate_parameters(12, 768, 768, 4 * 768) + 50_257 * 768
@@ -461,11 +456,10 @@ pictures.memory(bill)
 
 # %% [markdown]
 # PyTorch's softmax keeps one row where ours keeps two: half as much, and still the most. A **fused kernel** keeps neither, and computes them again in the backward pass: lesson 13 builds both passes. **Checkpointing** keeps only each block's input, and computes the rest again (Chen et al. 2016). Its price is one more forward pass: $8ND$ operations instead of $6ND$.
+#
+# Last, the whole bill of your own choice, by your functions:
 
-# %% [markdown]
-# And the whole bill of your own choice, by your functions:
-
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 d = min(range(8, 129, 8), key=lambda d: abs(isoflop.size(d) - chosen))  # of whole heads
 n, heads = isoflop.size(d), d // 8
 characters_read = 1.92e12 / training_flops(n, 1, layers=2, context=64, d_attention=d)
@@ -499,11 +493,6 @@ print(f"writing   {2 * n:,} operations a character, {2 * 2 * 2 * d} bytes of cac
 # <details><summary>2. A mixture has 100 billion parameters, 5 billion of them active. What costs as much as in a model of 100 billion, and what as in one of 5?</summary>
 #
 # Memory as in 100, and reading too, once a batch uses all experts. Operations as in 5.
-# </details>
-#
-# <details><summary>3. Your loss at a large budget is above the line through three small ones. Is the model bad?</summary>
-#
-# Not for that reason: a straight line between logarithms has no floor, and a text has.
 # </details>
 
 # %% [markdown]

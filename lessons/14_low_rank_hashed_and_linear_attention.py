@@ -231,7 +231,7 @@ pictures.recall(lines, chance=0.1)
 #
 # <details><summary>How we know</summary>
 #
-# One head with $d_k = d_v = 16$, trained for each number of pairs: no positions, 1,000 steps of 32 sequences, three seeds. At 64 pairs, with 48 features (816 numbers), linear attention finds 99 %; exact attention finds 62 % with keys of 2 numbers (640), and all with keys of 4 (768). Rates three times higher and lower change little, but the higher one gives keys of two numbers 74 %. Figures: research/results/recall.json.
+# One head with $d_k = d_v = 16$, trained for each number of pairs: no positions, 1,000 steps of 32 sequences, three seeds. At 64 pairs, with 48 features (816 numbers), linear attention finds 99 %; exact attention finds 62 % with keys of 2 numbers (640), and all with keys of 4 (768). Figures: research/results/recall.json.
 # </details>
 
 # %% [markdown]
@@ -297,7 +297,7 @@ reveal(guess, f"yes, the outputs of {len(leaks)} of 32 tokens")
 #
 # $$\text{score}_{ib} = q_i \cdot \bar k_b \qquad \underset{d}{\bar k_b} = \frac{1}{|b|} \sum_{j \in b} k_j$$
 #
-# Each query attends to the earlier blocks that fit it best, and to its own. Nothing is sorted, and an earlier block is complete, so no later token has a say.
+# Each query attends to the earlier blocks that fit it best, and to its own. An earlier block is complete, so no later token has a say.
 
 # %%
 # exercise: efficient/choose_blocks
@@ -388,7 +388,7 @@ print("blocks of eight:", {name: round(sum(x) / 3, 1) for name, x in longer.item
 #
 # L3: "For long input (e.g., long documents), n > 50000". Which rules are fast on the way there? We time one head of the library, not causal, forward and backward, beside PyTorch's exact compiled kernel (lesson 13).
 
-# %% tags=["once"]
+# %% tags=["once", "hide-input"]
 x = torch.randn(1, 1, 16_384, 64).requires_grad_()  # a head of a text: torch has a kernel for it
 rules = {
     "exact": F.scaled_dot_product_attention,
@@ -411,8 +411,6 @@ claim = "for four times the text, exact attention takes over 8 times as long, th
 measuring.expect(claim, exact > 8 > max(others), ratios)
 
 # %% [markdown]
-# Four times the text is sixteen times the work for the exact kernel, and four times for the others.
-#
 # ## What survived
 #
 # | idea | time | what it gives up | at the end of 2026 |
