@@ -323,7 +323,7 @@ def next_loss(model, batch):
 with training.seeded(SEED):
     causal = Reader(len(known), causal=True)
 drawn = characters.batches(text, 48, 32, SEED)
-training.train(causal, drawn, next_loss, steps=800, learning_rate=4e-3, seconds=120)
+training.train(causal, drawn, next_loss, steps=800, learning_rate=4e-3, seconds=300)
 
 # %% [markdown]
 # Hide the middle word of nearly 1,800 stretches of the nine other plays. Your reader sees both sides, the causal one the left side:
