@@ -408,7 +408,7 @@ claim = "64 texts take less than half of 64 times as long as one"
 measuring.expect(claim, took[64] < 32 * took[1], round(took[64] / took[1], 1))
 
 # %% [markdown]
-# One text waits until 200 MB have been read. Sixteen share that, though not two: for more than one vector another routine runs.
+# One text waits until 200 MB have been read. Sixteen share that, four hardly: for more than one vector another routine runs.
 
 # %% [markdown]
 # ## The last line: memory for training
@@ -439,7 +439,7 @@ print(f"activations, measured / formula: {activations / billed:.3f}")
 print(f"without the last norm: {(activations - last_norm) / billed:.3f}")
 
 # %% [markdown]
-# Right within 8 %, one norm. For GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
+# But for one norm the bill is right. For GPT-2 small (12 blocks, 12 heads, $d_{model} = 768$, a vocabulary of 50,257), on 12 texts of 1,024 tokens:
 
 # %%
 n = estimate_parameters(12, 768, 768, 4 * 768) + 50_257 * 768

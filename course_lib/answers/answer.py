@@ -69,14 +69,13 @@ class Request:
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
     non-contiguous, after a call on other numbers that should leave no trace, of the same sizes or
     those of the inputs `before`; with it, or with `after`, the reply brings the inputs as the call
-    has left them. The last inputs are
-    passed by the names in `keywords`. `watch` names functions, and operations of torch
-    (`aten._softmax`), whose call is reported. With `settings` it is an error to change those of
-    torch, and so is a tensor of more than `max_numel` numbers, made on the way, and so are more
-    than `max_calls` operations of torch. `default_dtype` is torch's default float type during the
-    call, by its name. With `pieces` the inputs are cut into so many tokens each, one object is
-    called with piece after piece, and what it returns is put together again: the output of an
-    object that keeps what it was given.
+    has left them. The last inputs are passed by the names in `keywords`. `watch` names functions,
+    and operations of torch (`aten._softmax`), whose call is reported. With `settings` it is an
+    error to change those of torch, and so is a tensor of more than `max_numel` numbers, made on the
+    way, and so are more than `max_calls` operations of torch. `default_dtype` is torch's default
+    float type during the call, by its name. With `pieces` the inputs are cut into so many tokens
+    each, one object is called with piece after piece, and what it returns is put together again:
+    the output of an object that keeps what it was given.
     """
 
     inputs: tuple
@@ -221,7 +220,7 @@ class InProcess:
                     # what one object keeps is its own, and should leave another alone
                     earlier = self._callable(request)[0] if request.pieces else call
                     with contextlib.suppress(Exception):
-                        others = request.before or inputs
+                        others = made(request.before) or inputs
                         _call(earlier, [change_tensors(x, _other) for x in others], request)
                 output = _call(call, inputs, request)
             gradients = as_data(_gradients(output, request.cotangent, leaves, weights))

@@ -38,7 +38,7 @@ from lessons.build import NOTEBOOKS, build, lesson_files
 SEEDS = tuple(range(10))
 THREADS = (1, 2)
 CELL_SECONDS = 1200
-CLOCK = re.compile(r"seconds=[\d.]+")  # of a training: it is run without
+CLOCK = re.compile(r'seconds"?[=:] ?[\d.]+')  # of a training: it is run without
 
 Run = dict[str, Any]
 
@@ -53,9 +53,8 @@ def lessons_with_claims() -> list[str]:
 def fingerprint(lesson: str) -> str:
     """Return a name for what trains up to the last claim, whatever draws left out."""
     [file] = lesson_files([lesson])
-    cells = jupytext.read(file, fmt="py:percent").cells
-    last = max(i for i, cell in enumerate(cells) if "training.expect(" in cell.source)
-    tagged = [(cell.source, cell.metadata.get("tags", [])) for cell in cells[: last + 1]]
+    cells = up_to_last_claim(jupytext.read(file, fmt="py:percent").cells)
+    tagged = [(cell.source, cell.metadata.get("tags", [])) for cell in cells]
     trained = [
         source
         for source, tags in tagged
@@ -65,13 +64,18 @@ def fingerprint(lesson: str) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
+def up_to_last_claim(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """Leave out the cells behind a lesson's last claim."""
+    last = max(i for i, cell in enumerate(cells) if "training.expect(" in cell.source)
+    return cells[: last + 1]
+
+
 def training_notebook(lesson: str, seed: int) -> NotebookNode:
     """Build a notebook of a lesson's training cells up to its last claim, and what they need."""
     [file] = lesson_files([lesson])
     cells = [cell for cell in build(file).cells if cell.cell_type == "code"]
-    last = max(i for i, cell in enumerate(cells) if "training.expect(" in cell.source)
     kept, needed = [], set()
-    for cell in reversed(cells[: last + 1]):
+    for cell in reversed(up_to_last_claim(cells)):
         defined, used = names_of(cell.source)
         if "training" in cell.metadata.get("tags", []) or defined & needed:
             kept.append(cell)

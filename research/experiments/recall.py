@@ -14,7 +14,6 @@ from course_lib.efficient.linformer import Linformer
 from course_lib.efficient.memory_compressed import MemoryCompressed
 from course_lib.efficient.window import window_mask
 from course_lib.instruments import recall, results, training
-from course_lib.instruments.recall import Head, Pairs, share_right
 from course_lib.self_attention import scaled_dot_product_attention
 
 LESSON = "14"
@@ -136,15 +135,15 @@ def run(name: str, pairs: int, seed: int, rate: float) -> list[float]:
     """Train one head; return the share recalled after 0, 100, 200, ... steps."""
     with training.seeded(seed):
         d_k, d_v = (ROWS | ROWS_OF_MOST)[name]
-        model = Head(d_k, d_v, rule_of(name, pairs, d_k))
+        model = recall.Head(d_k, d_v, rule_of(name, pairs, d_k))
     curve, drawn = [], recall.sequences(pairs, BATCH, seed)
 
-    def batches() -> Iterator[Pairs]:
+    def batches() -> Iterator[recall.Pairs]:
         for step in range(TRAINING["steps"]):
             if step % EVERY == 0:
-                curve.append(share_right(model, pairs))
+                curve.append(recall.share_right(model, pairs))
             yield next(drawn)
 
     budget: dict[str, Any] = TRAINING | {"learning_rate": rate}
     training.train(model, batches(), recall.loss, **budget)
-    return [*curve, share_right(model, pairs)]
+    return [*curve, recall.share_right(model, pairs)]

@@ -6,6 +6,7 @@ may be zeros without being padding: an exercise's own cases are on other matters
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, get_args
 
 from torch import Tensor
@@ -34,7 +35,8 @@ def edges(exercise: Exercise, cases: list[Case]) -> Iterator[Case]:
 def shorter(exercise: Exercise, case: Case) -> Inputs:
     """Return inputs with texts one token shorter: what an object kept of them is too short."""
     shapes = [_shape(parameter.annotation) for parameter in exercise.parameters]
-    pairs = zip(case.inputs, shapes, strict=False)
+    # what `*args` take has no shape
+    pairs = zip_longest(case.inputs, shapes[: len(case.inputs)], fillvalue=[])
     return tuple(_cut(x, shape) if isinstance(x, Tensor) else x for x, shape in pairs)
 
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from course_lib.instruments import plots
 from course_lib.instruments.drawings import SMALL, Diagram, Role
 
-BLUE, ORANGE, GREEN, PURPLE = plots.COLOURS[:4]
-GREY = "0.45"
+BLUE, ORANGE, GREEN = plots.COLOURS[:3]
 BUCKET_ROLES: tuple[Role, ...] = ("weights", "position", "network")
 
 
