@@ -13,7 +13,7 @@ from itertools import count
 from course_lib.answers.answer import InProcess
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.run.trial import AnswerRun
+from course_lib.checking.trial import AnswerRun
 
 
 def refused(exercise: Exercise, first: int, seconds: float) -> Iterator[str]:

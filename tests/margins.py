@@ -5,15 +5,14 @@ within half of one (`NEAR` and `FAR`): another processor's rounding then turns n
 """
 
 import argparse
-import math
 from collections.abc import Iterator
 
 from course_lib.answers.answer import InProcess
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import try_mistake
-from course_lib.checking.laws.laws import FAR, NEAR, made_by_machine
-from course_lib.checking.run.trial import AnswerRun
+from course_lib.checking.laws.laws import FAR, NEAR, farthest, made_by_machine
+from course_lib.checking.trial import AnswerRun
 
 TOLD = 10
 ENOUGH = 100 * FAR  # nobody needs to know more
@@ -22,17 +21,17 @@ ENOUGH = 100 * FAR  # nobody needs to know more
 def wrong(exercise: Exercise, seed: int) -> Iterator[tuple[float, str]]:
     """Yield how far each wrong answer is from the right one, as far as `ENOUGH`, and its name."""
     for mistake in exercise.mistakes:
-        yield try_mistake(exercise, mistake, seed).deviation(ENOUGH), mistake.name
+        yield farthest(try_mistake(exercise, mistake, seed), ENOUGH), mistake.name
     for name, tried in made_by_machine(exercise, seed):
         if name not in exercise.equivalent:
-            yield tried.deviation(ENOUGH), name
+            yield farthest(tried, ENOUGH), name
 
 
 def right(exercise: Exercise, seed: int) -> Iterator[tuple[float, str]]:
     """Yield how far each alternative is from the reference, and its name."""
     for answer in exercise.alternatives:
         tried = AnswerRun(exercise, InProcess(answer), seed)
-        yield tried.deviation(math.inf), answer.__name__
+        yield farthest(tried), answer.__name__
 
 
 def main() -> int:

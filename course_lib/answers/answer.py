@@ -19,9 +19,8 @@ from torch import Tensor, nn
 
 from course_lib.answers import messages
 from course_lib.answers.probe_layers import LAYERS
-from course_lib.answers.settings import fresh_settings, settings
 from course_lib.answers.source import Source, aliases, find_source, functions, names_used
-from course_lib.answers.watch import bounded, watching, without_compiler
+from course_lib.answers.watch import bounded, fresh_settings, settings, watching, without_compiler
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000

@@ -1,24 +1,33 @@
-"""Source of references and answers: what it says, what it defines, and copies that stand alone."""
+"""A source: what it says, what it defines, which names it uses, and which of these are forbidden.
+
+A name stands for everything that the source ever gives it: each import and each alias, wherever
+they are, and, for what the source gives no value, the built-in function of that name.
+"""
 
 import __future__
 
 import ast
+import builtins
 import contextlib
+import copy
 import inspect
 import linecache
-import math
-import re
 import symtable
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 _numbers = count(1)
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # run where they stand
+GETTERS = ("getattr", "setattr")
+# whose objects one knows by what they are, not by how a source names them
+KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
 READ = "__source__"  # in an answer's namespace: its source, by the name of the file that it is
 # a dataclass looks its annotations up in its module
 sys.modules.setdefault("__answer__", types.ModuleType("__answer__"))
@@ -259,24 +268,6 @@ def names_used(thing: Any, source: Source) -> dict[str, Any]:
     return {name: scope[name] for name in sorted(source.reads) if name in scope}
 
 
-def own_imports(thing: Any, code: str) -> str:
-    """Import, of what `thing` reads in its own module, what this code does not mention.
-
-    Returns a line, or nothing where nothing is missing.
-    """
-    used = names_used(thing, source_of(thing))
-    missing = [name for name in used if not re.search(rf"\b{name}\b", code)]
-    return f"from {thing.__module__} import {', '.join(missing)}\n" if missing else ""
-
-
-def _public(value: Any) -> str:
-    """Name the module that a user imports this from, as einops for einops.einops."""
-    module, name = value.__module__, value.__name__
-    parts = module.split(".")
-    paths = (".".join(parts[: n + 1]) for n in range(len(parts)))
-    return next((x for x in paths if getattr(sys.modules.get(x), name, None) is value), module)
-
-
 def names_bound(node: ast.AST) -> Iterator[str]:
     """Yield the names that a statement binds where it stands; "*" for any."""
     for inner in outside_functions(node):
@@ -307,60 +298,6 @@ def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
                 left += ast.iter_child_nodes(node)
 
 
-def self_contained(
-    thing: Any,
-    inlined: Callable[[str], bool] = ("__main__", "__answer__").__contains__,
-    given: Collection[str] = (),
-) -> str:
-    """Return source that defines `thing` anywhere: its imports, its helpers, then itself.
-
-    What comes from a module that is `inlined` goes along as source, the rest as imports; the names
-    that are `given` are there. Raises ValueError naming what cannot be carried over (a variable of
-    the notebook that is neither a number, a text nor a tuple of them).
-    """
-    imports: list[str] = []
-    parts: list[str] = []
-    seen = set(given) - {thing.__name__}
-
-    def collect(name: str, value: Any) -> None:
-        if name in seen:
-            return
-        seen.add(name)
-        module = getattr(value, "__module__", None)
-        if isinstance(value, types.ModuleType):
-            renamed = "" if value.__name__ == name else f" as {name}"
-            imports.append(f"import {value.__name__}{renamed}")
-        elif type(value) in (bool, int, float, str, tuple, type(None)):
-            odd = isinstance(value, float) and not math.isfinite(value)
-            parts.append(f"{name} = float('{value}')\n" if odd else f"{name} = {value!r}\n")
-        elif isinstance(value, types.FunctionType | type) and module and inlined(module):
-            source = find_source(value)
-            if source is None:
-                raise ValueError(f"the source of {name} is not to be found")
-            for used, its_value in names_used(value, source).items():
-                collect(used, its_value)
-            parts.append(source)
-            if value.__name__ != name:
-                parts.append(f"{name} = {value.__name__}\n")
-        elif module == "jaxtyping" and not value.__name__.isidentifier():  # a shape with a name
-            kind = value.__name__.partition("[")[0]
-            collect(kind, getattr(sys.modules[module], kind))
-            collect(value.array_type.__name__, value.array_type)
-            parts.append(f"{name} = {value.__name__}\n")
-        elif module == "builtins" and hasattr(value, "__name__"):
-            parts.append(f"{name} = {value.__name__}\n")
-        elif module and hasattr(value, "__name__"):
-            renamed = "" if value.__name__ == name else f" as {name}"
-            imports.append(f"from {_public(value)} import {value.__name__}{renamed}")
-        else:
-            raise ValueError(
-                f"it uses {name}, a {type(value).__name__} that only this notebook has"
-            )
-
-    collect(thing.__name__, thing)
-    return "\n".join([*sorted(imports), "", *parts]).lstrip("\n")
-
-
 def functions(thing: Any) -> Iterator[types.FunctionType]:
     """Yield the function itself, or the methods of a class, out of any decorator."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
@@ -384,3 +321,202 @@ def aliases(names: dict[str, Any]) -> dict[str, str]:
         elif (module := getattr(value, "__module__", None)) and hasattr(value, "__qualname__"):
             dotted[name] = f"{module}.{value.__qualname__}"
     return dotted
+
+
+def loaded(name: str) -> Any:
+    """Return the object of a dotted name, or None; nothing is imported for it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        if value := sys.modules.get(".".join(parts[:cut])):
+            for part in parts[cut:]:
+                value = getattr(value, part, None)
+            return value
+    return None
+
+
+class Mention(NamedTuple):
+    """A name with the attributes read from it: `nn.functional.relu`, or `.relu` of anything else.
+
+    `targets` are the dotted names that it may stand for, attributes included.
+    """
+
+    node: ast.Name | ast.Attribute
+    targets: frozenset[str]
+    path: tuple[str, ...]
+
+
+class Import(NamedTuple):
+    """One name that an import gives, and the dotted name that it stands for."""
+
+    name: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """The tree of a source, and all that it imports and mentions."""
+
+    tree: ast.Module
+    imports: list[Import]
+    mentions: list[Mention]
+
+
+def forbidden_in(source: Source, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:
+    """List the forbidden names that a source imports or mentions, first come first.
+
+    `known` maps names to the dotted names that they stand for; imports inside the source count
+    too, used or not. A method of unknown origin (`scores.softmax`) is matched by its last name.
+    """
+    names = {f".{name.rpartition('.')[2]}": name for name in forbidden if ".Tensor." in name}
+    names |= {_canonical(name): name for name in forbidden}
+    return list(dict.fromkeys(names[x] for x in _mentioned(source, known) if x in names))
+
+
+def _mentioned(source: Source, known: dict[str, str]) -> Iterator[str]:
+    """Yield what a source names: canonical names, and `.name` for each attribute."""
+    found = names_in(source, known)
+    for given in found.imports:
+        yield _canonical(given.target)
+    for mention in found.mentions:
+        for target in sorted(mention.targets):
+            parts = target.split(".")
+            for end in range(len(parts), 0, -1):
+                yield _canonical(".".join(parts[:end]))
+        for name in mention.path:
+            yield f".{name}"
+
+
+@lru_cache(maxsize=4096)
+def _canonical(name: str) -> str:
+    """Return one name for all the paths by which an object can be reached."""
+    if name.partition(".")[0] not in KNOWN_PACKAGES:
+        return name
+    # to import what a stranger names would run it
+    value = loaded(name)
+    if callable(value) and not isinstance(value, types.ModuleType):
+        return f"{type(value).__name__} {id(value)}"
+    return name
+
+
+def names_in(source: Source, known: dict[str, str]) -> Names:
+    """Find what a source imports and mentions; `known` maps names given from outside."""
+    return _names_in(source, frozenset(known.items()), source.is_part)
+
+
+@lru_cache(maxsize=64)
+def _names_in(source: Source, known: frozenset[tuple[str, str]], is_part: bool) -> Names:
+    # `is_part`: two sources of one text have the same names, and a part has them on other lines
+    tree = source.tree
+    if any(isinstance(x, ast.Name) and x.id in GETTERS for x in ast.walk(tree)):
+        # what is changed in a tree is changed for whoever else reads it
+        tree = _Attributes().visit(copy.deepcopy(tree))
+    imports = [x for node in ast.walk(tree) for x in _imports(node)]
+    own = {x.name for x in tree.body if isinstance(x, ast.FunctionDef | ast.ClassDef)}
+    targets: dict[str, set[str]] = defaultdict(set)
+    for name, target in [*(x for x in known if x[0] not in own), *_given(imports)]:
+        targets[name].add(target)
+    # an alias of an alias needs another round
+    aliases, size = [x for node in ast.walk(tree) for x in _aliases(node)], -1
+    while size != (size := sum(map(len, targets.values()))):
+        for name, (root, *path) in aliases:
+            targets[name] |= {".".join([x, *path]) for x in [*targets[root]]}
+    bound = {x for node in ast.walk(tree) for x in _bound(node)}
+
+    def meanings(node: ast.AST) -> frozenset[str]:
+        root, *path = chain(node)
+        own = {f"builtins.{root}"} if root not in bound and hasattr(builtins, root) else set()
+        return frozenset(".".join([x, *path]) for x in {*targets.get(root, ()), *own})
+
+    inner = {id(x.value) for x in ast.walk(tree) if isinstance(x, ast.Attribute)}
+    mentions = [
+        Mention(node, meanings(node), tuple(chain(node)[1:]))
+        for node in ast.walk(tree)
+        if id(node) not in inner
+        and (isinstance(node, ast.Attribute) or _is_read(node))
+        and isinstance(node, ast.Name | ast.Attribute)
+    ]
+    return Names(tree, imports, mentions)
+
+
+def chain(node: ast.AST) -> list[str]:
+    """Read `a.b.c` as ["a", "b", "c"]; anything but a name at its root reads as ""."""
+    path = []
+    while isinstance(node, ast.Attribute):
+        path.append(node.attr)
+        node = node.value
+    path.append(node.id if isinstance(node, ast.Name) else "")
+    return path[::-1]
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+
+
+def _imports(node: ast.AST) -> Iterator[Import]:
+    match node:
+        case ast.Import(names):
+            for x in names:
+                top = x.name.partition(".")[0]
+                yield Import(x.asname or top, x.name)
+        case ast.ImportFrom(module, names, level):
+            # a relative one fails: an answer is in no package
+            yield from (
+                Import(x.asname or x.name, f"{'' if level else module}.{x.name}") for x in names
+            )
+
+
+def _given(imports: list[Import]) -> Iterator[tuple[str, str]]:
+    """Yield each name that imports give, and what it stands for."""
+    for name, target in imports:
+        if name == "*":
+            module = target.removesuffix(".*")
+            found = loaded(module)
+            public = getattr(found, "__all__", None) or [x for x in dir(found) if x[0] != "_"]
+            yield from ((x, f"{module}.{x}") for x in public)
+        else:
+            top = target.partition(".")[0]
+            yield name, top if name == top else target
+
+
+def _aliases(node: ast.AST) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names that stand for another name, or for an attribute of one."""
+    match node:
+        case ast.Assign(targets, value):
+            for target in targets:
+                yield from _alias(target, value)
+        case ast.AnnAssign(target, _, value) if value:
+            yield from _alias(target, value)
+        case ast.NamedExpr(target, value):
+            yield from _alias(target, value)
+
+
+def _alias(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, list[str]]]:
+    match target, value:
+        case ast.Tuple(left), ast.Tuple(right) if len(left) == len(right):
+            for one, its_value in zip(left, right, strict=True):
+                yield from _alias(one, its_value)
+        case ast.Name(name), ast.Name() | ast.Attribute() if chain(value)[0]:
+            yield name, chain(value)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names to which a node gives a value."""
+    match node:
+        case ast.Name(name, ast.Store()) | ast.arg(name) | ast.FunctionDef(name):
+            yield name
+        case ast.ClassDef(name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            yield name
+    yield from (x.name for x in _imports(node))
+
+
+class _Attributes(ast.NodeTransformer):
+    """`getattr(x, "name")` is `x.name`, and setting it is naming it too."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(ast.Name("getattr"), [value, ast.Constant(str(name))], []):
+                return ast.Attribute(value, name, ast.Load())
+            case ast.Call(ast.Name("setattr"), [value, ast.Constant(str(name)), given], []):
+                return ast.Tuple([ast.Attribute(value, name, ast.Store()), given], ast.Load())
+        return node

@@ -1,6 +1,7 @@
-"""What an answer computes while it runs: forbidden functions, too large tensors, too many calls.
+"""What is around the calls of an answer: settings of torch as in a fresh process, and an eye on it.
 
-All of it is undone when the block is left. Names are dotted ("torch.softmax",
+Forbidden functions, too large tensors and too many operations are seen while they are computed. All
+of it is undone when the block is left. Names are dotted ("torch.softmax",
 "course_lib.attention.softmax"), or kinds of torch's own operations: "aten.softmax" is every
 softmax, by whichever name or layer it was reached.
 """
@@ -19,10 +20,55 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_lib.answers.source import functions
+from course_lib.answers.source import functions, loaded
 
 ATEN = "aten."
 COMPILER = "torch._dynamo"
+# how each is looked up and set, and what a fresh process has; one thread is enough for tensors this
+# small, where several would wait for each other
+FRESH: tuple[tuple[Callable[[], Any], Callable[[Any], Any], Any], ...] = (
+    (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+    (torch.get_num_threads, torch.set_num_threads, 1),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, 0),
+    (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
+)
+
+
+@contextmanager
+def fresh_settings() -> Iterator[None]:
+    """Let torch be as in a fresh process inside, and as it was outside, random numbers included.
+
+    Whoever has set another default device or type, or works without gradients, is judged like
+    everybody else. As a decorator it does the same for the calls of a function.
+    """
+    with ExitStack() as undo:
+        undo.callback(torch.set_rng_state, torch.get_rng_state())
+        for get, put, fresh in FRESH:
+            undo.callback(put, get())
+            put(fresh)
+        device = torch.get_default_device()
+        torch.set_default_device(None)
+        if torch.get_default_device().type != "cpu":  # a `with` around the check says so
+            undo.enter_context(torch.device("cpu"))
+        elif device.type != "cpu":
+            undo.callback(torch.set_default_device, device)
+        undo.callback(torch.set_default_device, None)  # what was set inside
+        if torch.is_inference_mode_enabled():
+            undo.enter_context(torch.inference_mode(False))
+        if torch.is_autocast_enabled("cpu"):
+            undo.enter_context(torch.autocast("cpu", enabled=False))
+        undo.enter_context(torch.enable_grad())
+        yield
+
+
+def settings() -> dict[str, Any]:
+    """Look up what every later line of a program depends on."""
+    return {
+        "default device": torch.get_default_device(),
+        "default dtype": torch.get_default_dtype(),
+        "grad mode": torch.is_grad_enabled(),
+        "random seed": torch.initial_seed(),
+    }
 
 
 class TooManyCalls(RuntimeError):
@@ -108,17 +154,6 @@ def watching(forbidden: tuple[str, ...], answer: Any = None) -> Iterator[list[st
         if kinds:
             watches.enter_context(Watch(kinds, seen=seen))
         yield seen
-
-
-def loaded(name: str) -> Any:
-    """Return the object of a dotted name, or None; nothing is imported for it."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        if value := sys.modules.get(".".join(parts[:cut])):
-            for part in parts[cut:]:
-                value = getattr(value, part, None)
-            return value
-    return None
 
 
 def _note(seen: list[str], name: str) -> None:

@@ -53,7 +53,7 @@ def outline(exercise_id: str) -> Outline:
 
 def summarise(exercise: "Exercise") -> Outline:
     """Return what is listed of an exercise."""
-    from course_lib.checking.run.trial import max_points
+    from course_lib.checking.trial import max_points
 
     counted = {"broken": bool(exercise.broken), "points": max_points(exercise)}
     told = {x: getattr(exercise, x) for x in Outline.__annotations__ if x not in counted}
@@ -63,7 +63,7 @@ def summarise(exercise: "Exercise") -> Outline:
 @cache
 def load(exercise_id: str) -> "Exercise":
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""
-    from course_lib.answers.settings import fresh_settings
+    from course_lib.answers.watch import fresh_settings
 
     with fresh_settings():  # a file may make tensors when it is imported
         exercise = importlib.import_module(module(exercise_id)).exercise

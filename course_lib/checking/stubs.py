@@ -1,8 +1,12 @@
 """What a learner begins with, made of the reference: its comments are what is to be done."""
 
 import ast
+import sys
 import textwrap
 from collections.abc import Callable, Collection
+from typing import Any
+
+from torch import Tensor
 
 from course_lib.answers.source import (
     as_source,
@@ -11,6 +15,9 @@ from course_lib.answers.source import (
     source_of,
     without_docstring,
 )
+
+TOOLS = 6  # that the last hint names
+EVERYDAY = ("apply", "dim", "float", "item", "max", "min", "new_zeros", "to", "tolist")
 
 
 def stub(reference: Callable, methods: Collection[str] = ()) -> str:
@@ -64,20 +71,30 @@ def with_steps_of(source: str, method: str | None, other: str) -> str:
     return "\n".join([*lines[: _before_steps(own)], indented, *lines[own.end_lineno :]]) + "\n"
 
 
-def tools_in(source: str, method: str | None) -> list[str]:
-    """List what the steps of a function, or of one method of a class, call; first come first.
+def tools(reference: Callable, method: str | None) -> tuple[str, ...]:
+    """Name what the steps of a function, or of one method of a class, call of torch and others.
 
-    A method is named alone, `masked_fill`, a function of a module with it, `torch.where`. Left out
-    is what a stub gives, and what belongs to the object itself.
+    A method is named alone, `masked_fill`, a function of a module with it, `torch.where`; first
+    come first, `TOOLS` at most. Left out is what a stub gives, what belongs to the object itself,
+    and the course's own components, which earlier exercises have built.
     """
-    function = as_source(source).function(method)
+    function, scope = source_of(reference).function(method), vars(sys.modules[reference.__module__])
     body = without_docstring(function)
     steps = ast.Module(body[len(given(body)) :], [])
     own = {x.arg for x in function.args.args} | set(names_bound(steps))
     nodes = [x for x in ast.walk(steps) if isinstance(x, ast.expr)]
     nodes.sort(key=lambda x: (x.lineno, x.col_offset))
     found = filter(None, (_tool(node, own) for node in nodes))
-    return list(dict.fromkeys(found))
+    return tuple(x for x in dict.fromkeys(found) if _is_tool(x, scope.get(x)))[:TOOLS]
+
+
+def _is_tool(name: str, value: Any) -> bool:
+    """Return True for what another package brings: a method of tensors, or an imported function."""
+    if name in EVERYDAY:
+        return False
+    if value is None:
+        return not name.isidentifier() or hasattr(Tensor, name) or hasattr(str, name)
+    return not value.__module__.startswith("course_lib.")
 
 
 def _tool(node: ast.expr, own: Collection[str]) -> str | None:

@@ -1,41 +1,62 @@
-"""From an answer's replies to a verdict: what holds, what does not, and which mistake it is."""
+"""From an answer's replies to a verdict: what holds, what does not, and which mistake it is.
+
+Behind a pass there may be a remark: on its form, or what would fail or be slow elsewhere.
+"""
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from course_lib.answers.answer import Answer, Description, Error
-from course_lib.answers.settings import fresh_settings
-from course_lib.answers.source import Source
+import torch
+from torch import Tensor
+
+from course_lib.answers.answer import Answer, Description, Error, InProcess, tensors
+from course_lib.answers.source import Source, forbidden_in
+from course_lib.answers.watch import TooManyCalls, Watch, fresh_settings
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.explain.explanation import explanation, raised, sentence, unused
+from course_lib.checking.explain.difference import kind
+from course_lib.checking.explain.explanation import (
+    explanation,
+    forbidden,
+    raised,
+    sentence,
+    unused,
+)
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.likeness import is_library
 from course_lib.checking.looks import Status
 from course_lib.checking.ready_made import DOORS
-from course_lib.checking.run.source_names import forbidden_in
-from course_lib.checking.run.trial import (
+from course_lib.checking.trial import (
     AnswerRun,
     Call,
+    Question,
     Trial,
     cases,
+    each,
     first_failing,
     max_points,
+    one_of_each,
+    request_for,
     smallest,
 )
 from course_lib.files.course_map import Outline
 
-# they subtract the peak and sum the exponentials, so that a softmax is one line more
-PARTLY = ("logsumexp", "logaddexp")
 HELD = "Every case and every property holds."
 HANDED_OUT = "This is the code as it was handed out: {} of {} cases fail. Mend the line at fault."
 UNTOUCHED = "This is the code as it was handed out: find the line at fault, and mend it."
-# what a bound on memory refuses: see `answers.watch`
-TOO_LARGE = re.compile(r"a tensor of ([\d x]+) numbers is larger than need be")
-NO_EXIT = ("name 'exit' is not defined", "name 'quit' is not defined")
 STUB = "Replace `raise NotImplementedError` by your own code."
+TIMES = 10  # as many operations as the reference makes
+FEWEST = 200  # operations of which nobody would speak
+# what makes a tensor, on the CPU unless it is told another device
+FACTORIES = tuple(
+    f"torch.{name}"
+    for name in (
+        "tensor as_tensor from_numpy zeros ones full empty eye arange linspace logspace rand randn"
+        " randint randperm tril_indices triu_indices scalar_tensor"
+    ).split()
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +137,7 @@ def refusal(
         used = forbidden_in(source, description.aliases or {}, (*exercise.banned, *DOORS))
     # the solution may stand on helpers that no answer may call
     if used and not is_library(source, exercise.name, exercise.id):
-        return "forbidden", _forbidden(used[0])
+        return "forbidden", forbidden(used[0])
     if calls and _unfinished(calls[0], exercise, description):
         return "not attempted", STUB
     return None
@@ -183,7 +204,7 @@ def _status(
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
     if failure.error:
-        said = raised(tried, _raised(failure.error, tried.exercise), seed)
+        said = raised(tried, failure.error, seed)
     elif source.returns("NotImplementedError"):
         said = "This returns NotImplementedError, which stands in for your own code: replace it."
     else:
@@ -211,17 +232,6 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
     )
 
 
-def _forbidden(name: str) -> str:
-    if name in DOORS:
-        own = name.rpartition(".")[2]
-        return f"This calls `{own}`, which has no place inside of an answer: build it yourself."
-    if name.startswith("course_lib."):
-        return f"This calls the library's own `{name}`: here you build it yourself."
-    if name.rpartition(".")[2] in PARTLY:
-        return f"This calls `{name}`, which does the larger part of what you are to build."
-    return f"This calls `{name}`, the ready-made version of what you are to build."
-
-
 def _unfinished(call: Call, exercise: Exercise, description: Description) -> bool:
     """Tell a stub by its exception, where its source is not to be had."""
     error = call.reply.error
@@ -234,42 +244,145 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
     )
 
 
-def _raised(error: Error, exercise: Exercise) -> str:
-    said = f"{error.message[:1].upper()}{error.message[1:]}"
-    if error.type == "Timeout":
-        return f"{said}: does a loop in your code never end?"
-    if error.type == "Waited":
-        return f"{said}: what does it wait for?"
-    if error.type == "Misfit":
-        return sentence(said)
-    if error.type == "EOFError" and "reading a line" in error.message:
-        return "This calls `input`, and nobody is there to type: take it as an argument."
-    # in a notebook these two are the kernel's own, and no names of Python's
-    if error.type == "SystemExit" or error.message in NO_EXIT:
-        return "This ends the whole program: `return` the result, without `exit`."
-    if error.type == "MemoryError" and (found := TOO_LARGE.match(error.message)):
-        return (
-            f"A tensor of {found[1]} numbers was made on the way, and none so large is needed: "
-            "which product can be computed first, or which part at a time?"
-        )
-    # torch raises the same type for an operation that it does not have
-    if error.type == "NotImplementedError" and not error.message:
-        if error.function in (exercise.name, *exercise.methods):
-            return "This still raises NotImplementedError: take that line out when you are done."
-        return f"This calls `{error.function}`, which is not finished yet: complete that first."
-    return f"{error.type}: {error.message}" if error.message else error.type
-
-
 def _failure(trials: list[Trial]) -> Failure:
     """Pick the smallest failing call of the first property that fails."""
     broken, call = first_failing(trials).sentence, smallest(trials)
     if call is None:
         return Failure(broken, Case("", ()), None, None, None)
-    expected = call.expected
-    return Failure(
-        sentence=broken,
-        case=call.case,
-        got=call.reply,
-        expected=expected,
-        error=call.reply.error,
+    return Failure(broken, call.case, call.reply, call.expected, call.reply.error)
+
+
+@fresh_settings()
+def remark(exercise: Exercise, answer: Answer, seed: int = 0) -> str | None:
+    """Say in a sentence or two what a passed answer would not do elsewhere, if anything."""
+    return (
+        _moved(exercise, answer, seed)
+        or _form(exercise, answer, seed)
+        or _on_a_gpu(exercise, answer, seed)
+        or _slow(exercise, answer, seed)
+        or _unguarded(exercise, answer)
     )
+
+
+def _moved(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Find a result on another device than the inputs, which are on the CPU."""
+    device = answer.run(cases(exercise, seed)[0].request).device
+    if device == "cpu":
+        return None
+    return (
+        f"One remark: the inputs are on the CPU, and your result is on the device {device!r}. "
+        "Compute where the inputs are, as in `device=x.device`, and leave the choice to the caller."
+    )
+
+
+def _form(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Find a result whose numbers are right, and that is of another type than it should be."""
+    first = cases(exercise, seed)[0]
+    got, right = answer.run(first.request).output, first.expected.output
+    if wrong := next(_other_types(got, right), None):
+        ours, theirs = map(_kind, wrong)
+        if (ours, theirs) == ("a float", "an int"):
+            theirs = "a whole number: one float in it, as `/` gives, makes all of it a float"
+        return f"One remark: this returns {ours}, and should return {theirs}."
+    if "default float type" not in (exercise.reference.__doc__ or ""):
+        return None
+    other = answer.run(replace(first.request, default_dtype="float64"))
+    if all(x.dtype == torch.float64 for _, x in tensors(other.output)):
+        return None
+    return (
+        "One remark: the result is float32 always. Who has set another default by "
+        "`torch.set_default_dtype` expects that: leave out `dtype=torch.float32`."
+    )
+
+
+def _other_types(got: Any, right: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the parts of a result that are of another type than those of the right one."""
+    if isinstance(got, Tensor) and isinstance(right, Tensor):
+        if got.dtype != right.dtype:
+            yield got, right
+    elif type(got) is not type(right):
+        yield got, right
+    elif isinstance(got, tuple | list):
+        for ours, theirs in zip(got, right, strict=False):
+            yield from _other_types(ours, theirs)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"numbers of {str(value.dtype).removeprefix('torch.')}"
+    return kind(value)
+
+
+def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Ask with inputs on torch's meta device, which has no numbers, as far as it can be asked.
+
+    Its first use takes a second, so that only an answer which makes tensors is asked.
+    """
+    first = replace(cases(exercise, seed)[0].request, watch=FACTORIES)
+    if not answer.run(first).forbidden:
+        return None
+    for question in one_of_each(cases(exercise, seed), type):
+        if next(tensors(question.case.inputs), None) is None:
+            return _on_its_own_device(exercise, answer, question)
+        case = each(question.case, lambda x: x.to("meta"))
+        request = request_for(exercise, case, seed)
+        right, reply = InProcess(exercise.reference).run(request), answer.run(request)
+        if right.error:
+            return None
+        if reply.error:
+            # an operation that meta lacks says so of its backend
+            message = reply.error.message
+            fails = "device" in message and "backend" not in message
+        else:
+            # what is on the meta device comes back as no tensor
+            fails = any(tensors(reply.output)) and not any(tensors(right.output))
+        if fails:
+            name = next(
+                (p.name for p in exercise.parameters if hasattr(p.annotation, "dim_str")), "x"
+            )
+            return (
+                "One remark: on a GPU this would fail. A tensor that you make yourself is on the "
+                f"CPU unless you say `device={name}.device`."
+            )
+    return None
+
+
+def _on_its_own_device(exercise: Exercise, answer: Answer, question: Question) -> str | None:
+    """Ask for a result on torch's meta device, where a `device` is all that says where."""
+    if "device" not in inspect.signature(exercise.reference).parameters:
+        return None
+    asked, named = question.request.inputs, question.request.keywords
+    request = replace(question.request, inputs=(*asked, "meta"), keywords=(*named, "device"))
+    # what is on the meta device comes back as no tensor
+    if not any(tensors(answer.run(request).output)):
+        return None
+    return "One remark: whatever `device` is, the result is on the CPU."
+
+
+def _unguarded(exercise: Exercise, answer: Answer) -> str | None:
+    """Find that the lines of the stub which refuse bad arguments are gone."""
+    if "raises " not in (exercise.reference.__doc__ or "").lower():  # its stub is made by parsing
+        return None
+    refuses, source = re.search(r"raise (\w+)\(", exercise.stub), answer.describe().source
+    if refuses is None or source is None or re.search(r"\b(raise|assert)\b", source):
+        return None
+    return (
+        f"One remark: the lines that you were given refuse bad arguments with a {refuses[1]}, and "
+        "no line of yours does."
+    )
+
+
+def _slow(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Count operations of torch, which are the same on every machine, where time is not."""
+    for question in cases(exercise, seed):
+        with Watch() as count:
+            InProcess(exercise.reference).run(question.request)
+        most = max(FEWEST, TIMES * count.made)
+        error = answer.run(replace(question.request, max_calls=most)).error
+        if count.made and error and error.type == TooManyCalls.__name__:
+            return (
+                f"One remark: it is slow for long inputs. One case takes over {most} operations of "
+                f"torch, where {count.made} are enough. Which loop could be one operation on a "
+                "whole tensor?"
+            )
+    return None

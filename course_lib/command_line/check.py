@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
         print(f"0 of {len(untouched)} exercises passed, 0 of {most} points.")
         return 0
     from course_lib.answers.process import ChildProcess
-    from course_lib.checking.notebook.answer_cells import read, verdicts
+    from course_lib.checking.notebook.submission import read, verdicts
 
     submission = read(options.notebook)
     if options.exercise:
@@ -82,7 +82,7 @@ def _due(path: Path, lesson: str) -> int:
     """Say what a grader would find of a lesson in a notebook; return 1 if anything is missing."""
     from course_lib.answers.source import Source
     from course_lib.checking.catalogue import outline
-    from course_lib.checking.notebook.answer_cells import another_page, find_answers
+    from course_lib.checking.notebook.submission import another_page, find_answers
     from course_lib.grading.judging.rules import exercises_of
 
     try:
@@ -140,7 +140,7 @@ def tell(
     from course_lib.checking.explain import panel
     from course_lib.checking.notebook.answer_cells import warning
     from course_lib.checking.notebook.check import record
-    from course_lib.checking.run.remarks import remark
+    from course_lib.checking.verdict import remark
 
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything, of_several=of_several, in_terminal=True)

@@ -1,13 +1,14 @@
 """`course progress`: what is recorded in the workspace, exercise by exercise."""
 
 import itertools
-import zipfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from course_lib.command_line import shared
+from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.files.workspace import Workspace
+from course_lib.files.workspace import MARK, Workspace
 
 NAME = "progress"
 WHAT = "show what has passed, and what is next"
@@ -40,7 +41,7 @@ def run(options: Namespace) -> int:
     workspace = shared.workspace(options.workspace)
     print(f"Workspace: {workspace.folder}\n")
     if options.save:
-        workspace.pack(options.save)
+        pack(workspace, options.save)
         print(f"Written to {options.save}; `course progress --load` takes it over elsewhere.\n")
     every = outlines()
     records = {x.id: workspace.record(x.id) for x in every}
@@ -77,11 +78,41 @@ def _load(file: Path, named: Path | None) -> None:
     from course_lib.checking.catalogue import ids
 
     try:
-        zipfile.ZipFile(file).close()  # before anything is made
+        ZipFile(file).close()  # before anything is made
         if not named and not Workspace.find() and Workspace.may_be_made_here():
             Workspace.make_here()
         workspace = shared.workspace(named)
-        came = workspace.unpack(file, ids())
-    except zipfile.BadZipFile:
+        came = unpack(workspace, file, ids())
+    except BadZipFile:
         raise CommandError(f"{file} is no file that --save has written.") from None
     print(f"New passed answers in {workspace.folder}: {len(came)}.")
+
+
+def pack(workspace: Workspace, file: Path) -> None:
+    """Write all that a workspace keeps into one zip file. Raises OSError."""
+    kept = workspace.folder / MARK
+    with ZipFile(file, "w", ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for path in sorted(kept.rglob("*")):
+            archive.write(path, path.relative_to(kept))
+
+
+def unpack(workspace: Workspace, file: Path, exercise_ids: list[str]) -> list[str]:
+    """Take over the guesses of a packed file and what it holds of these exercises.
+
+    What has passed or been guessed here stays. Returns the exercises that have passed there alone.
+    Raises OSError or BadZipFile.
+    """
+    with ZipFile(file) as archive:
+        names = {*archive.namelist()}
+        new = [x for x in exercise_ids if not workspace.record(x).passed]
+        for exercise_id in new:
+            for kind, ending in (("records", "json"), ("answers", "py")):
+                if (name := f"{kind}/{exercise_id}.{ending}") in names:
+                    kept = workspace.file(kind, exercise_id, ending)
+                    write_atomically(kept, archive.read(name))
+        for name in names:
+            if name.startswith("guesses/") and name.endswith(".json"):
+                guess = workspace.file("guesses", Path(name).stem, "json")
+                if not guess.exists():
+                    write_atomically(guess, archive.read(name))
+    return [x for x in new if workspace.record(x).passed]

@@ -88,8 +88,8 @@ def show(file: Path, old: dict | None, new: dict, child: "Holder") -> None:
     """Clear the screen and show the verdicts on the answers that a save has changed, if any."""
     from rich.console import Console
 
-    from course_lib.checking.notebook.answer_cells import find_answers, verdicts
     from course_lib.checking.notebook.progress import standing
+    from course_lib.checking.notebook.submission import find_answers, verdicts
 
     try:
         submission = find_answers(new, file.name)

@@ -111,15 +111,6 @@ def number_of(file: Path) -> str:
     return stem if file.parent.name == EXPLORATIONS else stem[:2]
 
 
-def lessons_of_module(name: str) -> list[int]:
-    """Return the lessons that a component's module or folder names in its first line, in order."""
-    file = PACKAGE / f"{name}.py"
-    if not file.is_file():
-        file = PACKAGE / name / "__init__.py"
-    first = file.read_text("utf8").partition("\n")[0]
-    return [int(number) for number in re.findall(r"\b\d\d\b", first.rpartition("(")[2])]
-
-
 def lesson_of(number: str) -> str:
     """Return the number of a page's lesson: "04" for "04" and for "04_trees"."""
     return number[:2]

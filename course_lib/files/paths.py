@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import re
 import sys
 from pathlib import Path
 from urllib.parse import urlparse
@@ -48,3 +49,12 @@ def _address(about: importlib.metadata.Distribution) -> str | None:
     """Return where the course is published, by the setting of pyproject.toml, or None."""
     named = (one.partition(", ") for one in about.metadata.get_all("Project-URL") or ())
     return next((address for name, _, address in named if name == "Repository"), None)
+
+
+def lessons_of_module(name: str) -> list[int]:
+    """Return the lessons that a component's module or folder names in its first line, in order."""
+    file = PACKAGE / f"{name}.py"
+    if not file.is_file():
+        file = PACKAGE / name / "__init__.py"
+    first = file.read_text("utf8").partition("\n")[0]
+    return [int(number) for number in re.findall(r"\b\d\d\b", first.rpartition("(")[2])]

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile
 
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import IS_CLONE, ROOT
@@ -94,9 +93,7 @@ class Workspace:
     def record(self, exercise_id: str) -> Record:
         """Return the record of an exercise; an unreadable one counts as none."""
         try:
-            return Record(
-                **json.loads(self._file("records", exercise_id, "json").read_text("utf8"))
-            )
+            return Record(**json.loads(self.file("records", exercise_id, "json").read_text("utf8")))
         except (OSError, ValueError, TypeError):
             return Record()
 
@@ -128,26 +125,26 @@ class Workspace:
 
     def keep(self, exercise_id: str, source: str) -> None:
         """Keep the source of a passed answer. Raises OSError; an older one then stays."""
-        write_atomically(self._file("answers", exercise_id, "py"), source)
+        write_atomically(self.file("answers", exercise_id, "py"), source)
 
     def answer(self, exercise_id: str) -> str | None:
         """Return the source of the passed answer, or None."""
         try:
-            return self._file("answers", exercise_id, "py").read_text("utf8")
+            return self.file("answers", exercise_id, "py").read_text("utf8")
         except OSError:
             return None
 
     def kept(self, exercise_id: str) -> datetime | None:
         """Return when the passed answer was kept, or None."""
         try:
-            written = self._file("answers", exercise_id, "py").stat().st_mtime
+            written = self.file("answers", exercise_id, "py").stat().st_mtime
         except OSError:
             return None
         return datetime.fromtimestamp(written)
 
     def note_guess(self, key: str, guess: Guess) -> None:
         """Keep the first guess that is made under a key; later ones know more. Raises OSError."""
-        path = self._file("guesses", key, "json")
+        path = self.file("guesses", key, "json")
         if not path.exists():
             now = datetime.now().isoformat(timespec="seconds")
             write_atomically(path, json.dumps(asdict(replace(guess, when=now)), indent=1))
@@ -163,7 +160,7 @@ class Workspace:
     def back_up(self, name: str, content: str | bytes, ending: str = "py") -> Path:
         """Keep what is about to be replaced, and return where. Raises OSError."""
         moment = datetime.now().strftime("%Y-%m-%d-%H%M%S-%f")
-        path = self._file("backups", f"{name}/{moment}", ending)
+        path = self.file("backups", f"{name}/{moment}", ending)
         write_atomically(path, content)
         return path
 
@@ -178,37 +175,11 @@ class Workspace:
         """Record which releases were handed out. Raises OSError."""
         write_atomically(self.folder / MARK / "releases.json", json.dumps(releases, indent=1))
 
-    def pack(self, file: Path) -> None:
-        """Write all that is kept into one zip file. Raises OSError."""
-        kept = self.folder / MARK
-        with ZipFile(file, "w", ZIP_DEFLATED, strict_timestamps=False) as archive:
-            for path in sorted(kept.rglob("*")):
-                archive.write(path, path.relative_to(kept))
-
-    def unpack(self, file: Path, exercise_ids: list[str]) -> list[str]:
-        """Take over the guesses of a packed file and what it holds of these exercises.
-
-        What has passed or been guessed here stays. Returns the exercises that have passed there
-        alone. Raises OSError or BadZipFile.
-        """
-        with ZipFile(file) as archive:
-            names = {*archive.namelist()}
-            new = [x for x in exercise_ids if not self.record(x).passed]
-            for exercise_id in new:
-                for kind, ending in (("records", "json"), ("answers", "py")):
-                    if (name := f"{kind}/{exercise_id}.{ending}") in names:
-                        write_atomically(self._file(kind, exercise_id, ending), archive.read(name))
-            for name in names:
-                if name.startswith("guesses/") and name.endswith(".json"):
-                    guess = self._file("guesses", Path(name).stem, "json")
-                    if not guess.exists():
-                        write_atomically(guess, archive.read(name))
-        return [x for x in new if self.record(x).passed]
-
     def _write(self, exercise_id: str, record: Record) -> None:
         write_atomically(
-            self._file("records", exercise_id, "json"), json.dumps(asdict(record), indent=1)
+            self.file("records", exercise_id, "json"), json.dumps(asdict(record), indent=1)
         )
 
-    def _file(self, kind: str, exercise_id: str, ending: str) -> Path:
-        return self.folder / MARK / kind / f"{exercise_id}.{ending}"
+    def file(self, kind: str, name: str, ending: str) -> Path:
+        """Name the file of what is kept of a kind: "records", "answers", "guesses", "backups"."""
+        return self.folder / MARK / kind / f"{name}.{ending}"

@@ -6,7 +6,7 @@ Each module here has the comparisons of the component module of its name.
 from importlib import import_module
 from pathlib import Path
 
-from course_lib.files.course_map import lessons_of_module
+from course_lib.files.paths import lessons_of_module
 from course_lib.verify.comparison import Comparison, Row, measure
 
 __all__ = ["COMPARISONS", "TRIALS", "Comparison", "Row", "measure", "verify"]

@@ -20,7 +20,8 @@ from nbformat.v4 import new_code_cell
 
 from course_lib.answers.process import ChildProcess
 from course_lib.checking.catalogue import ids, outline
-from course_lib.checking.notebook.answer_cells import find_answers, judge_attempt
+from course_lib.checking.notebook.answer_cells import judge_attempt
+from course_lib.checking.notebook.submission import find_answers
 from course_lib.checking.verdict import Verdict
 from lessons.build import build, lesson_files
 

@@ -11,9 +11,10 @@ import torch
 from course_lib.answers import messages
 from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.answers.process import KINDS, ChildProcess
-from course_lib.answers.source import define, find_source, self_contained, source_of
+from course_lib.answers.source import define, find_source, source_of
 from course_lib.checking.catalogue import load
 from course_lib.checking.explain import panel
+from course_lib.checking.notebook.solution_text import self_contained
 from course_lib.checking.verdict import judge
 from tests import WEEKLY
 

@@ -7,15 +7,8 @@ import torch
 from jaxtyping import Float
 
 from course_lib.answers.answer import InProcess, Named, Probe, Request
-from course_lib.answers.source import (
-    Source,
-    as_source,
-    define,
-    find_source,
-    global_reads,
-    self_contained,
-)
-from course_lib.checking.run.source_names import names_in
+from course_lib.answers.source import Source, as_source, define, find_source, global_reads, names_in
+from course_lib.checking.notebook.solution_text import self_contained
 from course_lib.checking.stubs import stub
 from course_lib.transformer import EncoderBlock
 

@@ -10,7 +10,7 @@ from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain import panel
 from course_lib.checking.explain.explanation import explanation
-from course_lib.checking.run.trial import AnswerRun
+from course_lib.checking.trial import AnswerRun
 from course_lib.checking.verdict import judge
 from tests import TENTH
 from tests.checking.any_result import made_up

@@ -13,8 +13,8 @@ from course_lib.answers.answer import Reply
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define, source_of
 from course_lib.checking import catalogue
-from course_lib.checking.run.trial import same_reply
 from course_lib.checking.stubs import stub
+from course_lib.checking.trial import same_reply
 from course_lib.checking.verdict import judge
 from course_lib.efficient import lsh, tiled
 from course_lib.exercises import verdict

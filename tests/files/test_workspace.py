@@ -6,6 +6,7 @@ import stat
 
 import pytest
 
+from course_lib.command_line.progress import pack, unpack
 from course_lib.files.workspace import MARK, VARIABLE, Guess, Record, Workspace
 
 ID = "attention/softmax"
@@ -38,12 +39,12 @@ def test_one_file_carries_what_has_passed_and_what_has_passed_here_stays(workspa
         workspace.keep(exercise_id, "theirs")
     for key in ("both", "theirs"):
         workspace.note_guess(key, Guess("1", "2", "near"))
-    workspace.pack(file)
+    pack(workspace, file)
     here = Workspace.make(tmp_path / "elsewhere")
     here.note_guess("both", Guess("2", "2", "right"))
     here.note_check(ID, "passed", 14, 14)
     here.keep(ID, "mine")
-    assert here.unpack(file, [ID, other, "start/hello"]) == [other]
+    assert unpack(here, file, [ID, other, "start/hello"]) == [other]
     assert (here.answer(ID), here.answer(other)) == ("mine", "theirs")
     assert {key: x.said for key, x in here.guesses().items()} == {"both": "2", "theirs": "1"}
 

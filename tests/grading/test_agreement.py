@@ -16,9 +16,11 @@ import pytest
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
-from course_lib.answers.source import define, find_source, self_contained, source_of
+from course_lib.answers.source import define, find_source, source_of
 from course_lib.checking.catalogue import ids, load, module
-from course_lib.checking.notebook.answer_cells import find_answers, forbidden_name, verdicts
+from course_lib.checking.notebook.answer_cells import forbidden_name
+from course_lib.checking.notebook.solution_text import self_contained
+from course_lib.checking.notebook.submission import find_answers, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.files.course_map import number_of
 from course_lib.grading.judging.isolation import best_level

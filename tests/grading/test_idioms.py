@@ -7,9 +7,11 @@ import pytest
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook.answer_cells import find_answers, verdicts, warning
-from course_lib.checking.notebook.cells import attempt
-from course_lib.checking.notebook.check import check, mine, verdict
+from course_lib.checking.notebook.answer_cells import warning
+from course_lib.checking.notebook.check import check, verdict
+from course_lib.checking.notebook.mine import mine
+from course_lib.checking.notebook.session import attempt
+from course_lib.checking.notebook.submission import find_answers, verdicts
 from course_lib.files.workspace import Workspace
 from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge

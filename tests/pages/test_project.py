@@ -15,8 +15,8 @@ from packaging.specifiers import SpecifierSet
 
 import course_lib
 from course_lib.checking.catalogue import ids, load, outline
-from course_lib.files.course_map import lesson_of, lessons_of_module
-from course_lib.files.paths import ROOT
+from course_lib.files.course_map import lesson_of
+from course_lib.files.paths import ROOT, lessons_of_module
 
 COURSE = ROOT / "course_lib"
 # each part may import those before it, and its own; components those of no later lesson

@@ -21,8 +21,8 @@ from torch import Tensor
 from course_lib.answers.answer import Error, InProcess, Named, Reply, Request
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import equal_sizes, is_whole, same_rows
-from course_lib.checking.run.trial import AnswerRun, Question, cases, is_float, same, same_reply
 from course_lib.checking.stock_mistakes import Softmax, another_softmax
+from course_lib.checking.trial import AnswerRun, Question, cases, is_float, same, same_reply
 
 SECONDS = 1.0  # of the processor's time, for all changes together
 LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from course_lib.answers.answer import BITS, Foreign
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.run.trial import same
+from course_lib.checking.trial import same
 
 Axes = tuple[str, ...]
 BRIEF = 120  # characters of a list or a text that are shown

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from course_lib.answers.answer import Reply, tensors
+from course_lib.answers.answer import Error, Reply, tensors
 from course_lib.answers.source import Source, names_bound, source_of
-from course_lib.checking.exercise import Case, Exercise
+from course_lib.checking.exercise import Case, Exercise, batch_axes
 from course_lib.checking.explain.changed_arguments import changed_arguments
 from course_lib.checking.explain.difference import (
     Pair,
@@ -28,8 +28,8 @@ from course_lib.checking.explain.difference import (
     sizes,
     sizes_without_a_name,
 )
-from course_lib.checking.run.edges import batch_axes
-from course_lib.checking.run.trial import (
+from course_lib.checking.ready_made import DOORS
+from course_lib.checking.trial import (
     ENDED,
     FLOAT64,
     GRADIENTS,
@@ -53,6 +53,8 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
+# they subtract the peak and sum the exponentials, so that a softmax is one line more
+PARTLY = ("logsumexp", "logaddexp")
 NO_GRADIENT = (
     "The results are right, but no gradient flows back: `torch.no_grad`, `.detach()`, `.data`, "
     "`.item()`, `torch.tensor` and numpy all cut it off."
@@ -82,6 +84,18 @@ STAYS = (
 NOT_ALIKE = "Two calls with the same arguments give two results"
 
 
+def forbidden(name: str) -> str:
+    """Say that an answer calls what it may not, by its dotted name."""
+    if name in DOORS:
+        own = name.rpartition(".")[2]
+        return f"This calls `{own}`, which has no place inside of an answer: build it yourself."
+    if name.startswith("course_lib."):
+        return f"This calls the library's own `{name}`: here you build it yourself."
+    if name.rpartition(".")[2] in PARTLY:
+        return f"This calls `{name}`, which does the larger part of what you are to build."
+    return f"This calls `{name}`, the ready-made version of what you are to build."
+
+
 def explanation(tried: AnswerRun, seed: int) -> str:
     """Say in a sentence or two what differs in the first property that fails."""
     exercise, trials = tried.exercise, tried.all()
@@ -104,9 +118,10 @@ def explanation(tried: AnswerRun, seed: int) -> str:
     return f"{said} The call also changes {changed}" if changed else said
 
 
-def raised(tried: AnswerRun, said: str, seed: int) -> str:
-    """Say on which condition the exception shown is raised, and what it means there."""
+def raised(tried: AnswerRun, error: Error, seed: int) -> str:
+    """Say what the exception shown says, on which condition it is raised, and what it means."""
     exercise, trials = tried.exercise, tried.all()
+    said = _in_words(error, exercise)
     trial, call = first_failing(trials), smallest(trials)
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
@@ -195,6 +210,36 @@ NO_MODULE = re.compile(
 NO_BOOLEAN = "is only implemented on integer and Boolean-type tensors"
 # no line of the answer was reached
 NOT_CALLED = re.compile(r"([\w.]+)\(\) (takes|missing|got an unexpected)")
+# what a bound on memory refuses: see `answers.watch`
+TOO_LARGE = re.compile(r"a tensor of ([\d x]+) numbers is larger than need be")
+NO_EXIT = ("name 'exit' is not defined", "name 'quit' is not defined")
+
+
+def _in_words(error: Error, exercise: Exercise) -> str:
+    """Say what an exception says."""
+    said = f"{error.message[:1].upper()}{error.message[1:]}"
+    if error.type == "Timeout":
+        return f"{said}: does a loop in your code never end?"
+    if error.type == "Waited":
+        return f"{said}: what does it wait for?"
+    if error.type == "Misfit":
+        return sentence(said)
+    if error.type == "EOFError" and "reading a line" in error.message:
+        return "This calls `input`, and nobody is there to type: take it as an argument."
+    # in a notebook these two are the kernel's own, and no names of Python's
+    if error.type == "SystemExit" or error.message in NO_EXIT:
+        return "This ends the whole program: `return` the result, without `exit`."
+    if error.type == "MemoryError" and (found := TOO_LARGE.match(error.message)):
+        return (
+            f"A tensor of {found[1]} numbers was made on the way, and none so large is needed: "
+            "which product can be computed first, or which part at a time?"
+        )
+    # torch raises the same type for an operation that it does not have
+    if error.type == "NotImplementedError" and not error.message:
+        if error.function in (exercise.name, *exercise.methods):
+            return "This still raises NotImplementedError: take that line out when you are done."
+        return f"This calls `{error.function}`, which is not finished yet: complete that first."
+    return f"{error.type}: {error.message}" if error.message else error.type
 
 
 def _usual(exercise: Exercise, call: Call) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from course_lib.answers.answer import InProcess, Reply, tensors
 from course_lib.checking.exercise import Case, Draw, Exercise, Mistake
-from course_lib.checking.run.trial import (
+from course_lib.checking.trial import (
     ENDED,
     AnswerRun,
     Call,

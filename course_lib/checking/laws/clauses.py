@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from course_lib.checking.exercise import GIVEN, REMARKED, Exercise
 from course_lib.checking.laws.edits import edits
-from course_lib.checking.run.trial import drawn, drawn_edges, properties
+from course_lib.checking.trial import drawn, drawn_edges, properties
 
 # no full stop ends `et al.`, nor stands between the factors of a product
 SENTENCE = re.compile(r"(?<=\S\.)(?<!et al\.)(?<!eq\.)(?<!\.\.\.)\s+(?=\S)")

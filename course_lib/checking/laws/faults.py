@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.settings import fresh_settings
 from course_lib.answers.source import Source, find_source, source_of
+from course_lib.answers.watch import fresh_settings
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import diagnosis
 from course_lib.checking.laws.edits import edits
@@ -21,7 +21,7 @@ from course_lib.checking.laws.laws import defined
 from course_lib.checking.laws.page_distance import ROOM, tokens, without_texts
 from course_lib.checking.laws.single_steps import single_steps
 from course_lib.checking.likeness import structure
-from course_lib.checking.run.trial import AnswerRun, cases, same_reply
+from course_lib.checking.trial import AnswerRun, cases, same_reply
 from course_lib.checking.verdict import judge
 
 SEED = 0  # of the inputs that tell which faults are alike

@@ -13,7 +13,8 @@ from torch import Tensor
 from course_lib import attention
 from course_lib.answers.answer import InProcess, Probe, Reply, as_data, change_tensors, tensors
 from course_lib.checking.exercise import Case, Draw, Exercise
-from course_lib.checking.run.trial import (
+from course_lib.checking.stock_mistakes import another_softmax
+from course_lib.checking.trial import (
     cases,
     differentiable,
     drawn,
@@ -21,7 +22,6 @@ from course_lib.checking.run.trial import (
     is_float,
     request_for,
 )
-from course_lib.checking.stock_mistakes import another_softmax
 
 
 def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:

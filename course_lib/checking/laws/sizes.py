@@ -9,7 +9,7 @@ from torch import Tensor
 
 from course_lib.answers.source import define
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.run.trial import cases
+from course_lib.checking.trial import cases
 
 # the glossary's axes of positions
 POSITIONS = ("n", "query", "key")

@@ -1,7 +1,6 @@
-"""What a notebook calls of an exercise: check, hint, solution, mine and verdict."""
+"""What a notebook calls of an exercise: check, hint, solution and verdict."""
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,27 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import Source, define, self_contained
+from course_lib.answers.source import define
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain import hints, panel
-from course_lib.checking.notebook import cells
+from course_lib.checking.notebook import session
 from course_lib.checking.notebook.answer_cells import Attempt, is_alone, judge_attempt, warning
-from course_lib.checking.notebook.solution_text import solution_text
-from course_lib.checking.notebook.time_limit import in_time
-from course_lib.checking.ready_made import DOORS
-from course_lib.checking.run.remarks import remark
-from course_lib.checking.run.source_names import forbidden_in
-from course_lib.checking.run.trial import max_points
-from course_lib.checking.verdict import Verdict, judge, sentence, untried
+from course_lib.checking.notebook.mine import given_out
+from course_lib.checking.notebook.session import in_time
+from course_lib.checking.notebook.solution_text import self_contained, solution_text
+from course_lib.checking.trial import max_points
+from course_lib.checking.verdict import Verdict, judge, remark, sentence, untried
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
-NOT_PASSED = "the library's, until yours has passed"
-
-_kept: list[Any] = []  # answers that `mine` has returned
-_named: dict[str, list[Exercise]] = {}  # of which exercises `mine` has still to say whose they are
-
-cells.follow()
+session.follow()
 
 
 def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
@@ -55,8 +47,8 @@ def check(exercise_id: str, answer: Any = ...) -> None:
     if not all(map(_holds, map(load, exercise.joins))):
         return None
     given, attempt = answer is not ..., None
-    if not given or cells.stands_for(exercise.name, answer):
-        attempt = cells.attempt(exercise)
+    if not given or session.stands_for(exercise.name, answer):
+        attempt = session.attempt(exercise)
     if attempt:
         judged = in_time(partial(judge_attempt, attempt))
     elif reason := _no_answer(exercise, answer, given):
@@ -81,7 +73,7 @@ def check(exercise_id: str, answer: Any = ...) -> None:
 
 def _holds(part: Exercise) -> bool:
     """Try an exercise that another one joins, and show and return where it is wrong."""
-    attempt = cells.attempt(part)
+    attempt = session.attempt(part)
     judged = in_time(partial(judge_attempt, attempt)) if attempt else None
     if not attempt or not judged or judged.status == "not attempted":
         return True
@@ -97,9 +89,9 @@ def _no_answer(exercise: Exercise, answer: Any, given: bool) -> str | None:
     name = exercise.name
     if answer is exercise.reference:
         return f"This is the library's own `{name}`: run the cell with yours, then check."
-    if given and not any(answer is x for x in _kept):
+    if given and not any(answer is x for x in given_out):
         return None
-    if cells.shell():
+    if session.shell():
         return f"No cell that has run defines `{name}`: run the one with yours, then check."
     return f'Outside a notebook there is no cell to read: `check("{exercise.id}", {name})`.'
 
@@ -107,7 +99,7 @@ def _no_answer(exercise: Exercise, answer: Any, given: bool) -> str | None:
 def _workspace() -> Workspace | None:
     """Return the workspace; where a notebook has none, make it one, and say where, once."""
     found = Workspace.find()
-    if found or not cells.notebook() or not Workspace.may_be_made_here():
+    if found or not session.notebook() or not Workspace.may_be_made_here():
         return found
     for make in (_made_here, _made_for_this_session):
         with suppress(OSError):
@@ -137,7 +129,7 @@ def _made_for_this_session() -> Workspace:
 
 def _show(text: str, html: str) -> None:
     """Show something in the face that fits: as HTML in a notebook, or else as text."""
-    if shell := cells.notebook():
+    if shell := session.notebook():
         shell.display_pub.publish({"text/html": html, "text/plain": text})
     else:
         print(text)
@@ -166,7 +158,7 @@ def hint(exercise_id: str, number: int | None = None) -> None:
 
     Run All asks for none: it leaves the next one folded, and counts nothing.
     """
-    if number is None and cells.in_a_row():
+    if number is None and session.in_a_row():
         return _show(*hints.folded(exercise_id, Workspace.find()))
     try:
         _tell(hints.tell(exercise_id, number, Workspace.find()))
@@ -177,51 +169,6 @@ def hint(exercise_id: str, number: int | None = None) -> None:
 def solution(exercise_id: str) -> None:
     """Print the reference behind its helpers: the very code that the library runs on."""
     print(solution_text(load(exercise_id)))
-
-
-def mine(exercise_id: str) -> Callable:
-    """Return the learner's passed answer, or the library's where there is none, and say which.
-
-    A cell says it once, of all that it has asked for.
-    """
-    exercise = load(exercise_id)
-    whose, answer = _whose(exercise)
-    if sys.stdout:  # a check that runs the cell anew has none
-        _named.setdefault(whose, []).append(exercise)
-        cells.at_end(_say_whose)
-    return answer
-
-
-def _whose(exercise: Exercise) -> tuple[str, Callable]:
-    """Return in words whose answer a page goes on with, and the answer."""
-    workspace = Workspace.find()
-    if not workspace:
-        return f"the library's, since {Path.cwd().name}/ keeps no answers", exercise.reference
-    source = workspace.answer(exercise.id)
-    if source is None:
-        return NOT_PASSED, exercise.reference
-    # what was kept before this was refused would call itself
-    if doors := forbidden_in(Source(source), {}, DOORS):
-        door = doors[0].rpartition(".")[2]
-        whose = f"the library's; yours calls `{door}`: write it anew, and check it"
-        return whose, exercise.reference
-    try:
-        answer = define(source, exercise.name)
-    except Exception as error:
-        return f"the library's; yours cannot be executed any more ({error})", exercise.reference
-    _kept.append(answer)
-    return "your own", answer
-
-
-def _say_whose() -> None:
-    """Print for each name whose it is: those of one kind in one line."""
-    for whose, exercises in _named.items():
-        names = ", ".join(dict.fromkeys(x.name for x in exercises))
-        if whose == NOT_PASSED:
-            pages = sorted({x.lesson for x in exercises})
-            whose += f" in {', '.join(pages)}"
-        print(f"{names}: {whose}")
-    _named.clear()
 
 
 def _keep(

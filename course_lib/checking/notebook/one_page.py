@@ -14,9 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from course_lib.answers.source import Source, names_bound, own_imports, source_of
+from course_lib.answers.source import Source, names_bound, source_of
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook import cells
+from course_lib.checking.notebook import session
+from course_lib.checking.notebook.solution_text import own_imports
 from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import Workspace
 
@@ -80,7 +81,7 @@ def my_transformer() -> str:
         print(f"written to {name}: run it with `python {name}`")
     else:
         print(f"{lines} lines; your own answers to {parts} exercises need a workspace")
-    if (own or not workspace) and (shell := cells.notebook()):
+    if (own or not workspace) and (shell := session.notebook()):
         start = "<details open>" if own else "<details>"
         told = f"{start}<summary>{name}</summary><pre>{escape(page)}</pre></details>"
         shell.display_pub.publish({"text/html": told, "text/plain": f"<{name}>"})

@@ -20,12 +20,18 @@ So a statement that the answer needs is executed, wherever it stands, and nothin
 
 import ast
 import builtins
+import re
+import warnings
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from course_lib.answers.source import global_reads, names_bound, outside_functions
+from course_lib.checking.notebook.magics import as_python
+from course_lib.files import ipynb
+from course_lib.files.course_map import Outline
 
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -379,3 +385,64 @@ def _bound_before_read(node: ast.stmt) -> set[str]:
             case _:
                 left += [*ast.iter_child_nodes(inner)][::-1]
     return bound - read
+
+
+CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of code: its place in the notebook, and the exercise that it is marked with."""
+
+    number: int
+    text: str
+    exercise: str | None
+    statements: list[Statement]
+    problem: str | None
+
+    def answer(self, exercise: Outline) -> Statement | None:
+        """Return what gives the exercise's name its last value, but for what changes that."""
+        name, own = exercise.name, self.exercise == exercise.id
+        named = [x for x in self.statements if name in x.binds and not x.is_mine]
+        made = [x for x in named if x.defines or (own and name not in x.reads)]
+        return made[-1] if made else None
+
+    def is_for(self, exercise: Outline) -> bool:
+        """Tell whether an answer stands here, or would if the cell could be read."""
+        if self.problem is None:
+            return self.answer(exercise) is not None
+        header = rf"^(def|class)\s+{exercise.name}\b"
+        return self.exercise == exercise.id or bool(re.search(header, self.text, re.MULTILINE))
+
+
+# a class hands in the same demonstrations again and again
+@lru_cache(maxsize=1024)
+def read_cell(number: int, text: str, exercise: str | None) -> Cell:
+    """Read the statements of a cell, or the problem that it cannot be read for."""
+    first = text.lstrip().partition("\n")[0]
+    if first.startswith("%%"):
+        python = first.split()[0] in CELL_MAGICS_OF_PYTHON
+        text = text.replace(first, "", 1) if python else ""
+    try:
+        tree, text = _parse(text)
+        found = list(statements(number, text, tree))
+    except (SyntaxError, ValueError, RuntimeError, MemoryError) as error:
+        number_there = getattr(error, "lineno", None)
+        line = f", line {number_there}" if number_there else ""
+        why = str(getattr(error, "msg", error)) or "it takes too much memory to be read"
+        problem = f"cell {number}{line} is not Python: {why}"
+        if line_there := ipynb.conflict(text):
+            problem = f"cell {number} has the marks of a merge conflict, line {line_there}"
+        return Cell(number, text, exercise, [], problem)
+    return Cell(number, text, exercise, found, None)
+
+
+def _parse(text: str) -> tuple[ast.Module, str]:
+    """Parse the code of a cell; what is not Python is what IPython makes Python of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "\s" in a docstring is no concern of a check
+        try:
+            return ast.parse(text), text
+        except SyntaxError:
+            text = as_python(text)
+            return ast.parse(text), text

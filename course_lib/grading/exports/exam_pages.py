@@ -7,11 +7,11 @@ and the exercise: the same class, the same bytes.
 import hashlib
 import sys
 
-from course_lib.answers.source import names_used, self_contained, source_of
+from course_lib.answers.source import names_used, source_of
 from course_lib.checking.catalogue import ids, load, outline
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.laws.faults import faults
-from course_lib.checking.notebook.solution_text import of_lesson
+from course_lib.checking.notebook.solution_text import of_lesson, self_contained
 from course_lib.files.course_map import lesson_of
 from course_lib.grading.marks.exam_key import Page
 

@@ -9,9 +9,10 @@ from typing import cast
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.answers.source import own_imports, source_of
+from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.notebook.solution_text import own_imports
 from course_lib.checking.stubs import emptied
 from course_lib.grading.exports import release
 

@@ -8,8 +8,7 @@ names, what makes code of text, and what changes the classes and modules that an
 import ast
 from collections.abc import Iterator, Sequence
 
-from course_lib.answers.source import Source
-from course_lib.checking.run.source_names import Mention, chain, names_in
+from course_lib.answers.source import Mention, Source, chain, names_in
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.schema import Flag
 

@@ -18,21 +18,19 @@ from pathlib import Path
 
 import torch
 
-from course_lib.answers.source import Source
+from course_lib.answers.source import Source, forbidden_in, names_in
 from course_lib.checking.catalogue import load, outline
-from course_lib.checking.explain.panel import failing_case
+from course_lib.checking.explain.failing_case import failing_case
 from course_lib.checking.likeness import is_library
 from course_lib.checking.looks import Status
 from course_lib.checking.notebook.answer_cells import (
     Attempt,
-    another_page,
-    find_answers,
     forbidden_name,
     judge_attempt,
     unanswered,
 )
-from course_lib.checking.run.source_names import forbidden_in, names_in
-from course_lib.checking.run.trial import properties
+from course_lib.checking.notebook.submission import another_page, find_answers
+from course_lib.checking.trial import properties
 from course_lib.checking.verdict import Verdict, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of

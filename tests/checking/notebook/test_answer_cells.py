@@ -11,8 +11,9 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, define_on, source_of
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook.answer_cells import find_answers, read, verdicts, warning
+from course_lib.checking.notebook.answer_cells import warning
 from course_lib.checking.notebook.solution_text import solution_text, standalone
+from course_lib.checking.notebook.submission import find_answers, read, verdicts
 from course_lib.checking.stubs import stub
 from course_lib.checking.verdict import judge
 from course_lib.files import ipynb

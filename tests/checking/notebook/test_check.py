@@ -17,8 +17,8 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking import catalogue
 from course_lib.checking.explain import panel
-from course_lib.checking.notebook import cells, time_limit
-from course_lib.checking.notebook.time_limit import Interrupted
+from course_lib.checking.notebook import session
+from course_lib.checking.notebook.session import Interrupted
 from course_lib.checking.verdict import judge
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
 from course_lib.files.workspace import MARK, VARIABLE, Workspace
@@ -58,8 +58,8 @@ def alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(VARIABLE, "")  # what a check sets is taken back
     published = types.SimpleNamespace(publish=lambda data: print(data["text/plain"]))
-    monkeypatch.setattr(cells, "notebook", lambda: types.SimpleNamespace(display_pub=published))
-    monkeypatch.setattr(cells, "at_end", lambda call: call())  # no cell ends here
+    monkeypatch.setattr(session, "notebook", lambda: types.SimpleNamespace(display_pub=published))
+    monkeypatch.setattr(session, "at_end", lambda call: call())  # no cell ends here
     return tmp_path
 
 
@@ -98,7 +98,7 @@ def loops(x):
 
 @pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
 def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch, handler):
-    monkeypatch.setattr(time_limit, "SECONDS", 0.5)
+    monkeypatch.setattr(session, "SECONDS", 0.5)
     before = signal.signal(signal.SIGINT, handler)
     try:
         check("start/hello", loops)
@@ -116,14 +116,14 @@ def sleeps(x):
 
 
 def test_an_answer_that_waits_is_one_sentence(workspace, capsys, monkeypatch):
-    monkeypatch.setattr(time_limit, "WAITS", 0.5)
+    monkeypatch.setattr(session, "WAITS", 0.5)
     check("start/hello", sleeps)
     said = capsys.readouterr().out
     assert "Nothing was computed for 0.5 seconds: what does it wait for?" in said
 
 
 def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys, monkeypatch):
-    monkeypatch.setattr(time_limit, "SECONDS", 10)
+    monkeypatch.setattr(session, "SECONDS", 10)
     threading.Timer(1, _thread.interrupt_main).start()
     with pytest.raises(Interrupted, match="nothing was judged") as raised:
         check("start/hello", loops)
@@ -251,7 +251,7 @@ def test_in_a_notebook_sentences_are_html_whose_lines_break_between_words(
 ):
     shown = []
     publish = types.SimpleNamespace(publish=shown.append)
-    monkeypatch.setattr(cells, "notebook", lambda: types.SimpleNamespace(display_pub=publish))
+    monkeypatch.setattr(session, "notebook", lambda: types.SimpleNamespace(display_pub=publish))
     for _ in catalogue.load("start/hello").hints:
         hint("start/hello")
     assert capsys.readouterr().out == ""

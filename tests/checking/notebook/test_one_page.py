@@ -92,7 +92,7 @@ def test_a_notebook_shows_the_file_once_a_part_is_the_learner_s_and_where_there_
 ):
     shown = []
     notebook = SimpleNamespace(display_pub=SimpleNamespace(publish=shown.append))
-    monkeypatch.setattr(check.cells, "notebook", lambda: notebook)
+    monkeypatch.setattr(check.session, "notebook", lambda: notebook)
     monkeypatch.chdir(tmp_path)
     if in_workspace:
         workspace = Workspace.make(tmp_path)

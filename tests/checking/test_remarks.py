@@ -8,7 +8,7 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import load
-from course_lib.checking.run.remarks import remark
+from course_lib.checking.verdict import remark
 from course_lib.exercises import check, verdict
 
 LOOPS = {

@@ -7,7 +7,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explain.known_mistakes import known
 from course_lib.checking.laws import laws
-from course_lib.checking.run.trial import UNCHANGED, AnswerRun, cases
+from course_lib.checking.trial import UNCHANGED, AnswerRun, cases
 from course_lib.checking.verdict import judge
 
 

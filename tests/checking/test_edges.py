@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from course_lib.answers.answer import InProcess
-from course_lib.checking.run.trial import AnswerRun
-from tests.checking.run.test_trial import exercise_of
+from course_lib.checking.trial import AnswerRun
+from tests.checking.test_trial import exercise_of
 
 
 def mean(

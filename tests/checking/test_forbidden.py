@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.answers.source import Source, source_of
-from course_lib.answers.watch import Watch, loaded
+from course_lib.answers.source import Source, _canonical, forbidden_in, loaded, source_of
+from course_lib.answers.watch import Watch
 from course_lib.checking import ready_made
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.run import source_names
 
 PLACES = {
     "torch": torch, "torch.linalg": torch.linalg, "torch.special": torch.special,
@@ -72,11 +71,11 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
             }
             for exercise in exercises:
                 if name in exercise.forbidden:
-                    known = {source_names._canonical(x) for x in exercise.banned}
+                    known = {_canonical(x) for x in exercise.banned}
                     missed += [
                         (exercise.id, name, other)
                         for other in same
-                        if source_names._canonical(other) not in known
+                        if _canonical(other) not in known
                     ]
     assert sorted(missed) == []
 
@@ -94,7 +93,7 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
 )
 def test_a_sister_of_what_is_forbidden_is_named(exercise_id, answer):
     source = f"import numpy, torch\nimport torch.nn.functional as F\ndef f(a, y):\n    {answer}"
-    assert source_names.forbidden_in(Source(source), {}, load(exercise_id).banned)
+    assert forbidden_in(Source(source), {}, load(exercise_id).banned)
 
 
 @pytest.mark.parametrize("name", ready_made.OPERATIONS)
@@ -117,4 +116,4 @@ def test_an_operation_of_the_table_is_computed_by_its_function(name):
 def test_no_alternative_uses_what_is_forbidden():
     for exercise in map(load, ids()):
         for answer in exercise.alternatives:
-            assert not source_names.forbidden_in(source_of(answer), {}, exercise.banned)
+            assert not forbidden_in(source_of(answer), {}, exercise.banned)

@@ -169,7 +169,7 @@ def test_a_check_needs_an_id_alone_and_its_misuse_is_one_sentence(run, call, sai
 
 def test_a_hint_that_run_all_asks_for_is_folded_and_not_counted(run):
     run("forget", FORGET)
-    pause = "from course_lib.checking.notebook import cells; cells.AT_ONCE = {}"
+    pause = "from course_lib.checking.notebook import session; session.AT_ONCE = {}"
     run("set-up", f"{pause.format(60)}\n{SET_UP}")
     for _ in range(2):
         assert run("hint", f'hint("{ID}")') == "Hint 1 of 2: run this cell alone to read it."

@@ -21,10 +21,8 @@ from course_lib.answers.answer import (
     tensors,
 )
 from course_lib.answers.process import RemoteAnswer
-from course_lib.answers.settings import fresh_settings
-from course_lib.answers.watch import ATEN, Watch, without_compiler
-from course_lib.checking.exercise import Case, Draw, Exercise, Property
-from course_lib.checking.run.edges import edges, shorter
+from course_lib.answers.watch import ATEN, Watch, fresh_settings, without_compiler
+from course_lib.checking.exercise import Case, Draw, Exercise, Property, edges, shorter
 
 # between what a float32 differs by, 1e-8, and what the order of a sum does, 1e-15
 FLOAT64_TOLERANCE = 1e-12
@@ -165,20 +163,6 @@ class AnswerRun:
     def passes(self) -> bool:
         """Return True if every property holds; the first call that fails is the last."""
         return all(map(self.holds, range(len(self))))
-
-    def deviation(self, enough: float) -> float:
-        """Return the largest deviation of any call, or the first that is `enough`.
-
-        A law of the exercise's own holds or does not: there is nothing between.
-        """
-        largest = 0.0
-        for place in range(len(self._asked)):
-            for call in self.calls(place):
-                largest = max(largest, call.deviation)
-                if largest >= enough:
-                    return largest
-        own = range(len(self._asked), len(self))
-        return largest if all(map(self.holds, own)) else math.inf
 
     def reply(self, question: Question) -> Reply:
         """Ask one more question, which is no part of the trial."""
@@ -453,14 +437,7 @@ def request_for(
         device = given[0].device if given else None
         weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
     method = "__call__" if exercise.method in (None, "forward") else exercise.method
-    return Request(
-        case.inputs,
-        case.build,
-        weights,
-        method,
-        pieces=case.pieces,
-        **more,
-    )
+    return Request(case.inputs, case.build, weights, method, pieces=case.pieces, **more)
 
 
 def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:

@@ -1,1 +1,0 @@
-"""How an answer is tried: what may not be called, standard questions and laws."""
