@@ -48,9 +48,14 @@ def diagnosis(tried: AnswerRun, seed: int) -> Mistake | None:
         ):
             return mistake
     for mistake, wrong in bank:
-        if _same_rows(tried, wrong):
+        # what is said of NaN is true of nobody who gives none
+        if _same_rows(tried, wrong) and ("NaN" not in mistake.sentence or _gives_nan(tried)):
             return mistake
     return None
+
+
+def _gives_nan(tried: AnswerRun) -> bool:
+    return any(x.isnan().any() for call in tried.calls(0) for _, x in tensors(call.reply.output))
 
 
 @lru_cache(maxsize=1024)

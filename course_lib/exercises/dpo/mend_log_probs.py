@@ -58,6 +58,9 @@ def edges(draw: Draw):
     wanted = targets.unsqueeze(-1) == torch.arange(5)
     wanted[:, 2:] = False
     yield "a target that the scores rule out", (scores.masked_fill(wanted, -torch.inf), targets)
+    scores, targets = with_targets(draw, 4, 5, (1, 3), (2, 4))
+    scores[:, :, [0, -1]] = scores[:, :, [0, -1]].where(targets.unsqueeze(-1) != -100, -torch.inf)
+    yield "scores that rule tokens out where there is no target", (scores, targets)
 
 
 @exercise.requires("places without a target change nothing")
@@ -144,6 +147,16 @@ def last_token_instead(scores, targets):
     such a place bring to the sum?"""
     places = targets.masked_fill(targets == -100, scores.shape[-1] - 1).unsqueeze(-1)
     return scores.log_softmax(-1).gather(-1, places).squeeze(-1).sum(-1)
+
+
+@exercise.mistake
+def times_the_mask(scores, targets):
+    """Places without a target were multiplied by 0, and infinity times 0 is NaN: a token that the
+    scores rule out has the logarithm minus infinity. How can a number be dropped whatever it
+    is?"""
+    counts = targets != -100
+    chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
+    return (scores.log_softmax(-1).gather(-1, chosen).squeeze(-1) * counts).sum(-1)
 
 
 @exercise.mistake

@@ -64,6 +64,9 @@ def edges(draw: Draw):
     q, k, v = tokens(draw, 2, 3, d_k=2, d_v=4)
     k[0, 0] = -300
     yield "a first key of zeros in one text of a batch, causal", (q, k, v, True)
+    _, k, v = tokens(draw, 3, d_k=1, d_v=2)
+    q = torch.full((3, 1), -30.0)  # with one feature it cancels, however small
+    yield "a query whose feature is nearly zero", (q.double(), k.double() - 6, v.double())
 
 
 @exercise.requires("a long text never makes a tensor of n x n, and its results are right", points=2)
@@ -107,7 +110,7 @@ def phi(x):
     return F.elu(x) + 1
 
 
-def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
+def read(q, k, v, causal=False, features=phi, total=None, small=0.0, least=0.0):
     """Sum keys and values, or keep running sums, and let queries read them."""
     q, k = features(q), features(k)
     pairs = k.unsqueeze(-1) * v.unsqueeze(-2)
@@ -116,7 +119,7 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
         sums, keys = pairs.cumsum(-3), k.cumsum(-2)
     found = (q.unsqueeze(-1) * sums).sum(-2)
     normaliser = (q * (total(k) if total else keys)).sum(-1, keepdim=True)
-    normaliser = normaliser + small
+    normaliser = normaliser.clamp(min=least) if least else normaliser + small
     return found / normaliser.masked_fill(normaliser == 0, 1.0)
 
 
@@ -228,6 +231,14 @@ def something_small(q, k, v, causal=False):
     """Something small was added to the normaliser: where the sum of the weights is small itself,
     they sum to less than one afterwards. What is to come out where the sum is 0, and only there?"""
     return read(q, k, v, causal, small=1e-6)
+
+
+@exercise.mistake
+def something_at_least(q, k, v, causal=False):
+    """The normaliser was kept from falling below something small: where the sum of the weights is
+    smaller than that, they sum to less than one afterwards. What is to come out where the sum is 0,
+    and only there?"""
+    return read(q, k, v, causal, least=1e-6)
 
 
 @exercise.mistake

@@ -109,6 +109,10 @@ def _carried(moved: Tensor, vocab: int) -> str:
                 return f"{source}, to {goal},"
             if torch.equal(moved != 0, plain != 0):
                 return f"a multiple of {source}, to {goal},"
+    predicted = torch.zeros_like(moved[:, :vocab])
+    predicted[:vocab] = torch.eye(vocab)
+    if torch.allclose(moved[:, 2 * vocab : 3 * vocab], predicted, atol=1e-3):
+        return "token, to prediction and elsewhere,"
     return "something else"
 
 
@@ -245,8 +249,8 @@ def written_over_the_token(vocab):
 
 @exercise.mistake
 def written_twice(vocab):
-    """What is found is right, and it is added to the prediction and to the token's own part as
-    well. Which columns of w_o are those of the prediction?"""
+    """What is found is right, and the head writes into another part of the stream as well as into
+    the prediction. Which columns of w_o are those of the prediction?"""
     w_q, w_k, w_v, w_o = selected(vocab, TOKEN, BEFORE)
     return w_q, w_k, w_v, w_o + selected(vocab, TOKEN, BEFORE, output=TOKEN)[3]
 

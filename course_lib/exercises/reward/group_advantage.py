@@ -117,6 +117,14 @@ def without_eps(rewards, eps=1e-4):
 
 
 @exercise.mistake
+def eps_at_least(rewards, eps=1e-4):
+    """The standard deviation was kept from falling below eps, and eps was not added: a group that
+    differs by more has none of it. What does the formula divide by, in every group?"""
+    centred, spread = deviations(rewards.detach())
+    return centred / spread.clamp(min=eps)
+
+
+@exercise.mistake
 def eps_inside(rewards, eps=1e-4):
     """eps was added to the variance, under the root. It is added to the standard deviation."""
     centred, spread = deviations(rewards)
