@@ -24,6 +24,9 @@ class WithCounts(nn.Module):
         super().__init__()
         self.words = sorted({word for x in labelled for word in x.said.split()})
         self.head = nn.Linear(len(self.words), len(ACTIONS))
+        # like the head on an encoder, it begins with zeros
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
 
     def counts(self, texts: Sequence[str]) -> Float[Tensor, "batch words"]:
         """Count each word in each text."""

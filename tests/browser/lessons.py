@@ -61,8 +61,8 @@ def run_all(browser: Browser, address: str, path: Path) -> Ran:
         lab.page.set_default_timeout(15 * PATIENCE)
         lab.picture(f"page-{path.stem}")
         # Lab keeps few cells in its page, so the file tells when all have run
-        ends, cells, ran = time.monotonic() + LONGEST, [], [None]
-        while not all(ran) and time.monotonic() < ends:
+        ends, cells, ran, raised = time.monotonic() + LONGEST, [], [None], False
+        while not (all(ran) or raised) and time.monotonic() < ends:
             if not any(ran):  # what is run before the kernel is connected, Lab forgets
                 lab.menu("Run", "Run All Cells")
             lab.page.wait_for_timeout(2000)
@@ -70,7 +70,10 @@ def run_all(browser: Browser, address: str, path: Path) -> Ran:
             lab.save()
             with suppress(ipynb.NotANotebook):  # Lab is writing it
                 cells = ipynb.read(path)["cells"]
-                ran = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
+                code = [cell for cell in cells if cell["cell_type"] == "code"]
+                ran = [cell["execution_count"] for cell in code]
+                # Lab runs no cell behind one that raises
+                raised = any(x["output_type"] == "error" for cell in code for x in cell["outputs"])
         peak = max(map(_peak, psutil.Process().children(recursive=True)))
         lab.menu("Kernel", "Shut Down Kernel")
         lab.page.locator("#jp-main-statusbar", has_text="No Kernel").wait_for()
