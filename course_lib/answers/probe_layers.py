@@ -112,6 +112,17 @@ def mean_in_last_column() -> Callable:
 
 
 @layer
+def mean_and_its_opposite() -> Callable:
+    """Give each word two numbers more: the mean of all, and minus that, which cancel in a sum."""
+
+    def append(x: Tensor) -> Tensor:
+        mean = x.mean((-2, -1), keepdim=True).expand_as(x[..., :1])
+        return torch.cat([x, mean, -mean], dim=-1)
+
+    return append
+
+
+@layer
 def mean_of_centred() -> Callable:
     """Average all words, each brought to mean 0 before, as a norm does."""
 

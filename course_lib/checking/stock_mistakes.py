@@ -101,7 +101,7 @@ def ignored(exercise: Exercise, argument: str = "mask", sentence: str = "") -> N
     with_arguments(
         exercise,
         f"{argument}_ignored",
-        sentence or f"`{argument}` changes nothing: it is accepted and never used.",
+        sentence or f"`{argument}` changes nothing: the result is the same without it.",
         lambda **_: {argument: default},
     )
 

@@ -357,7 +357,9 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
         standard.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
     if _can_change(cases):
         scattered = list(_scattered(exercise, results, seed))
-        standard.append(StandardProperty(UNCHANGED, 1, scattered))
+        at_edges = [q for q in own if not q.expected.error]
+        last = [ask(exercise, question.case, seed, after=True) for question in at_edges]
+        standard.append(StandardProperty(UNCHANGED, 1, scattered, last))
     return standard
 
 

@@ -318,7 +318,7 @@ def rotary(x, positions, base=10000.0):
     one, two = x.chunk(2, -1)
     return torch.cat([one * cosine - two * sine, one * sine + two * cosine], -1)
 """,
-        "`base` is accepted and never used",
+        "`base` changes nothing",
     ),
     "drawn at random": (
         "multi_head/score_variance",

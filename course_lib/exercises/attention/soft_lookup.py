@@ -109,7 +109,7 @@ def outside_the_softmax(query, keys, values, temperature):
 
 @exercise.mistake
 def temperature_ignored(query, keys, values, temperature):
-    """The temperature changes nothing: it is accepted and never used."""
+    """The temperature changes nothing, whatever it is."""
     return soft_lookup(query, keys, values, 1.0)
 
 
@@ -133,8 +133,8 @@ def crossed(query, keys, values, temperature):
 
 @exercise.mistake(raises=RuntimeError)
 def crossed_and_temperature_ignored(query, keys, values, temperature):
-    """The temperature changes nothing: it is accepted and never used. Besides, in a batch with one
-    query each, every query was looked up in every table."""
+    """The temperature changes nothing, whatever it is. Besides, in a batch with one query each,
+    every query was looked up in every table."""
     return torch.softmax(query @ keys.mT, -1) @ values
 
 

@@ -95,6 +95,7 @@ def cases(draw: Draw):
     yield "many texts more than the beam holds", telling(draw, 6, 3, 9, wider=9)
     yield "texts that finish while others live on", telling(draw, 6, 3, 9, shrinks=True)
     yield "several that finish, and the beam as wide", telling(draw, 6, 4, 9, refills=True)
+    yield "several of the best that finish at once", telling(draw, 6, 4, 9, room=1)
     yield "texts of which none lives on", telling(draw, 2, 4, 9, never=2, dies=True)
 
 
@@ -170,6 +171,8 @@ def search(step, start, stop, width, most, alpha=0.6, **change):
         if change.get("lowest"):
             rows = rows[::-1]
         rows = [row for row in rows if row[1] != -math.inf]
+        if "room" in change:
+            rows = rows[: width + change["room"]]
         live = []
         for rank, (tokens, total) in enumerate(rows):
             if tokens[-1] == stop:
@@ -212,6 +215,13 @@ def always_greedy(step, start, stop, width, most, alpha=0.6):
     """This is greedy, whatever the width: one prefix is kept. What else lives on after each
     round?"""
     return search(step, start, stop, 1, most, alpha)
+
+
+@exercise.mistake
+def room_for_one_stop(*inputs):
+    """Only width + 1 continuations were looked at, so where two of them end in stop, fewer than
+    `width` of the others live on. How many of the best can end in stop at once?"""
+    return search(*inputs, room=1)
 
 
 @exercise.mistake

@@ -101,8 +101,8 @@ def wrong_sign(q, k, v, beta):
 
 @exercise.mistake
 def beta_ignored(q, k, v, beta):
-    """beta is accepted and never used: each token overwrites fully. beta_t is the share of the
-    difference that is written."""
+    """beta changes nothing: each token overwrites fully. beta_t is the share of the difference that
+    is written."""
     return run(q, k, v, beta, change=lambda value, held, share: value - held)
 
 

@@ -139,7 +139,7 @@ def all_as_long_as_one(q, k, v, neighbours, block):
 
 @exercise.mistake(raises=MemoryError)
 def lists_ignored(q, k, v, neighbours, block):
-    """Every block sees the whole text: the lists were accepted and never used."""
+    """Every block sees the whole text: the lists change nothing."""
     return attend(q, k, v)
 
 

@@ -115,13 +115,13 @@ def exchanged(q, k, v, e, f):
 
 @exercise.mistake
 def one_projection(q, k, v, e, f):
-    """Keys and values were both mixed by e: `f` is accepted and never used."""
+    """Keys and values were both mixed by e: `f` changes nothing."""
     return attend(q, e.mT @ k, e.mT @ v)
 
 
 @exercise.mistake
 def the_other_projection(q, k, v, e, f):
-    """Keys and values were both mixed by f: `e` is accepted and never used."""
+    """Keys and values were both mixed by f: `e` changes nothing."""
     return attend(q, f.mT @ k, f.mT @ v)
 
 
@@ -167,8 +167,8 @@ def queries_mixed(q, k, v, e, f):
 
 @exercise.mistake(raises=MemoryError)
 def not_mixed(q, k, v, e, f):
-    """This is dense attention, and the projected keys were never made: `e` and `f` are accepted and
-    never used."""
+    """This is dense attention, and the projected keys were never made: `e` and `f` change
+    nothing."""
     return attend(q, k, v)
 
 

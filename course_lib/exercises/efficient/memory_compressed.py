@@ -152,7 +152,7 @@ def reversed_window(x, weight, stride):
 
 @exercise.mistake
 def stride_ignored(x, weight, stride):
-    """There is a state for every token: `stride` is accepted and never used."""
+    """There is a state for every token: `stride` changes nothing."""
     return states(x, weight, 1)
 
 

@@ -143,7 +143,7 @@ def dense_under_the_mask(q, k, v, width):
 
 @exercise.mistake(raises=MemoryError)
 def width_ignored(q, k, v, width):
-    """Every word sees the whole text: `width` is accepted and never used."""
+    """Every word sees the whole text: `width` changes nothing."""
     return attend(q, k, v)
 
 

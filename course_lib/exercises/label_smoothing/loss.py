@@ -135,7 +135,7 @@ def shares_exchanged(logits, targets, smoothing, ignore=None):
 
 @exercise.mistake
 def not_smoothed(logits, targets, smoothing, ignore=None):
-    """Nothing is smoothed: `smoothing` is accepted and never used."""
+    """Nothing is smoothed: `smoothing` changes nothing."""
     counted, of_target, _ = parts(logits, targets, ignore)
     return mean(of_target, counted)
 

@@ -167,7 +167,7 @@ stock.ignored(
     exercise,
     "n_k",
     "Right where there are as many keys as queries. Where there are more, this mask has no column "
-    "for some of them: `n_k` is accepted and never used.",
+    "for some of them: `n_k` changes nothing.",
 )
 
 

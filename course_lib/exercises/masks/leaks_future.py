@@ -72,6 +72,7 @@ def cases(draw: Draw):
     yield "a norm before the average", (Probe("mean_of_centred"), draw.normal(4, 3))
     yield "a causal layer that rounds", (Probe("rounded_by_later"), draw.normal(3, 50))
     yield "a causal layer whose first state is NaN", (Probe("first_is_nan"), draw.normal(4, 3))
+    yield "two leaks that cancel in a sum", (Probe("mean_and_its_opposite"), draw.normal(4, 3))
 
 
 @exercise.edges
@@ -164,6 +165,17 @@ def first_column_only(layer, x):
     """A leak in the last column alone was missed. A position counts as soon as any number of its
     state moves: how are the columns put together?"""
     return leaking(layer, x, seen=lambda moved: at_positions(moved[..., :1]))
+
+
+@exercise.mistake
+def differences_added(layer, x):
+    """The differences of a state were added up, and two that are opposite make 0. A position counts
+    as soon as any number of its state moves: what comes first, the size or the sum?"""
+
+    def moved(state, before):
+        return ((state - before).nan_to_num().sum(-1, keepdim=True).abs() > 1e-4).expand_as(state)
+
+    return leaking(layer, x, moves=moved)
 
 
 @exercise.mistake

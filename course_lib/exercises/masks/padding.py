@@ -123,8 +123,8 @@ def stretched_over_queries(lengths, n):
 
 @exercise.mistake
 def room_ignored(lengths, n):
-    """There are as many columns as the longest sentence has tokens, and `n` was never used. The
-    scores have n of them: one batch may hold short sentences only."""
+    """There are as many columns as the longest sentence has tokens, whatever `n` is. The scores
+    have n of them: one batch may hold short sentences only."""
     return padding_mask(lengths, int(lengths.max()))
 
 

@@ -140,8 +140,8 @@ def column_of_the_first_size(tokens, start):
 
 @exercise.mistake
 def filled_with_zero(tokens, start):
-    """0 is at the front, whatever `start` says: it is accepted and never used. `F.pad` fills up
-    with 0 unless it is told another number."""
+    """0 is at the front, whatever `start` says. `F.pad` fills up with 0 unless it is told
+    another number."""
     return F.pad(tokens[..., :-1], (1, 0))
 
 

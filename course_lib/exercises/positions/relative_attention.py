@@ -116,8 +116,8 @@ def distances_unscaled(q, k, v, key_table, value_table, mask=None):
 
 @exercise.mistake
 def key_table_unused(q, k, v, key_table, value_table, mask=None):
-    """The distances move no score: key_table is accepted and never used. What is added to k_j
-    before q_i meets it?"""
+    """The distances move no score: key_table changes nothing. What is added to k_j before q_i
+    meets it?"""
     return attend(q, k, v, key_table, value_table, mask, far=0.0)
 
 

@@ -245,7 +245,7 @@ def added_in_halves(x, positions, base=10000.0):
 stock.ignored(
     exercise,
     "base",
-    "The base is 10000 whatever was asked for: `base` is accepted and never used. Models that "
+    "The base is 10000 whatever was asked for: `base` changes nothing. Models that "
     "read long texts choose another one.",
 )
 
