@@ -72,8 +72,8 @@ def reshaped(q, k):
 
 @exercise.mistake(raises=RuntimeError)
 def all_axes_reversed(q, k):
-    """Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up
-    last. Which two axes did you mean?"""
+    """Right for one sentence, not for a batch: all the axes are turned round, as `.T` turns them,
+    so the batch ends up last. Which two axes did you mean?"""
     return q @ k.permute(*range(k.dim() - 1, -1, -1))
 
 

@@ -308,8 +308,8 @@ def whole_blocks_alone(q, k, v, width):
 
 @exercise.mistake
 def even_is_smaller(q, k, v, width):
-    """An even width sees one word too few on both sides: `(width - 1) // 2` was taken as the reach.
-    How many words to each side does the docstring promise?"""
+    """An even width sees one word too few on both sides: the reach is `(width - 1) // 2` here. How
+    many words to each side does the docstring promise?"""
     side = (width - 1) // 2
     return near(q, k, v, side, side)
 
