@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from course_lib.answers.answer import construct
 from course_lib.answers.source import Source, source_of
 from course_lib.answers.watch import ATEN
-from course_lib.checking.ready_made import DOORS, OPERATIONS, SAME, in_words
+from course_lib.checking.forbidden import DOORS, OPERATIONS, SAME, in_words
 from course_lib.checking.stubs import stub, tools, with_comment, with_steps_of
 
 # of a clause of a statement: nobody is asked for it; it costs no points

@@ -25,9 +25,9 @@ from course_lib.checking.explain.explanation import (
     unused,
 )
 from course_lib.checking.explain.known_mistakes import diagnosis
+from course_lib.checking.forbidden import DOORS
 from course_lib.checking.likeness import is_library
 from course_lib.checking.looks import Status
-from course_lib.checking.ready_made import DOORS
 from course_lib.checking.trial import (
     AnswerRun,
     Call,

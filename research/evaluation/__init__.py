@@ -34,6 +34,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.add_norm import layer_norm
 from course_lib.attention import dot_scores, softmax, weighted_sum
+from course_lib.before_attention import layers_needed
 from course_lib.efficient.window import window_mask
 from course_lib.masks import shift_right
 """

@@ -18,7 +18,7 @@ from research.evaluation import counts, guessed, judged, read, table, write
 def main() -> None:
     """Judge the answers, and print what has changed and the counts."""
     parser = argparse.ArgumentParser(prog="python -m research.evaluation", description=__doc__)
-    parser.add_argument("set", nargs="?", default="", help="first to thirteenth, or newcomer")
+    parser.add_argument("set", nargs="?", default="", help="first to sixteenth, or newcomer")
     parser.add_argument("topic", nargs="?", default="", help="the beginning of exercises' ids")
     parser.add_argument("--update", action="store_true", help="write what is said now")
     options = parser.parse_args()

@@ -10,7 +10,7 @@ import torch
 
 from course_lib.answers.source import Source, _canonical, forbidden_in, loaded, source_of
 from course_lib.answers.watch import Watch
-from course_lib.checking import ready_made
+from course_lib.checking import forbidden
 from course_lib.checking.catalogue import ids, load
 
 PLACES = {
@@ -96,7 +96,7 @@ def test_a_sister_of_what_is_forbidden_is_named(exercise_id, answer):
     assert forbidden_in(Source(source), {}, load(exercise_id).banned)
 
 
-@pytest.mark.parametrize("name", ready_made.OPERATIONS)
+@pytest.mark.parametrize("name", forbidden.OPERATIONS)
 def test_an_operation_of_the_table_is_computed_by_its_function(name):
     given = {
         "conv1d": (X, torch.ones(1, 6, 1)), "logaddexp": (X, X), "solve_ex": (SQUARE, SQUARE),
@@ -105,7 +105,7 @@ def test_an_operation_of_the_table_is_computed_by_its_function(name):
     }  # fmt: skip
     parameter = torch.nn.Parameter(X.clone())
     parameter.grad = X.clone()
-    with Watch(kinds=(ready_made.OPERATIONS[name],)) as computed:
+    with Watch(kinds=(forbidden.OPERATIONS[name],)) as computed:
         if name.startswith("torch.optim."):
             loaded(name)([parameter], fused=True).step()
         else:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from course_lib.answers.source import find_source
-from course_lib.checking import ready_made
+from course_lib.checking import forbidden
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.catalogue import load
 from course_lib.multi_head import MultiHeadAttention
@@ -70,9 +70,9 @@ def test_a_layer_attends_with_the_other_softmax_wherever_it_keeps_its_rule():
         assert right(*build)(*tokens, nowhere).isfinite().all()
 
 
-def test_every_ready_made_name_is_that_of_something():
-    groups = [x for x in vars(ready_made).values() if isinstance(x, tuple)]
-    groups += [ready_made.SAME, [y for x in ready_made.SAME.values() for y in x.split()]]
-    groups.append(ready_made.OPERATIONS)
+def test_every_forbidden_name_is_that_of_something():
+    groups = [x for x in vars(forbidden).values() if isinstance(x, tuple)]
+    groups += [forbidden.SAME, [y for x in forbidden.SAME.values() for y in x.split()]]
+    groups.append(forbidden.OPERATIONS)
     for name in {name for group in groups for name in group}:
         assert pkgutil.resolve_name(name), name

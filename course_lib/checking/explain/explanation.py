@@ -28,7 +28,7 @@ from course_lib.checking.explain.difference import (
     sizes,
     sizes_without_a_name,
 )
-from course_lib.checking.ready_made import DOORS
+from course_lib.checking.forbidden import DOORS
 from course_lib.checking.trial import (
     ENDED,
     FLOAT64,

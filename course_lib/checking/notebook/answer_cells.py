@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from course_lib.answers.answer import Answer
 from course_lib.answers.source import Source, define_on, forbidden_in, names_in
-from course_lib.checking import ready_made
+from course_lib.checking import forbidden
 from course_lib.checking.catalogue import ids, load, module
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import of_lesson, standalone
@@ -131,7 +131,7 @@ def forbidden_name(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source:
         return None
-    banned = (*load(exercise.id).banned, *ready_made.MACHINERY)
+    banned = (*load(exercise.id).banned, *forbidden.MACHINERY)
     found = next((y for x in attempt.written() for y in forbidden_in(x, {}, banned)), None)
     # the solution may stand on helpers that no answer may call
     is_ours = found and is_library(attempt.source, exercise.name, exercise.id)

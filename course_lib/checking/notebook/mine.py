@@ -8,8 +8,8 @@ from typing import Any
 from course_lib.answers.source import Source, define, forbidden_in
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.forbidden import DOORS
 from course_lib.checking.notebook import session
-from course_lib.checking.ready_made import DOORS
 from course_lib.files.workspace import Workspace
 
 NOT_PASSED = "the library's, until yours has passed"

@@ -1,4 +1,4 @@
-"""The session of a notebook: what its cells say now, and what a check may show and take there."""
+"""The session of a notebook: what its cells say now, what a check shows there, its time limit."""
 
 import _thread
 import contextlib

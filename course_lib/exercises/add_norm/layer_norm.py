@@ -5,7 +5,7 @@ import torch
 from course_lib.add_norm import layer_norm
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import NORMS
+from course_lib.checking.forbidden import NORMS
 
 exercise = Exercise(
     reference=layer_norm,

@@ -6,7 +6,7 @@ from einops import EinopsError, reduce
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION, SOFTMAX
+from course_lib.checking.forbidden import FUSED_ATTENTION, SOFTMAX
 
 exercise = Exercise(
     reference=softmax,

@@ -9,7 +9,7 @@ from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.answers.answer import Misfit, Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import TRANSFORMER
+from course_lib.checking.forbidden import TRANSFORMER
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import AsCrossAttention, AsSelfAttention, MultiHeadAttention

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION
+from course_lib.checking.forbidden import FUSED_ATTENTION
 from course_lib.efficient.tiled import tiled_gradients
 from course_lib.self_attention import scaled_dot_product_attention
 

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION
+from course_lib.checking.forbidden import FUSED_ATTENTION
 from course_lib.efficient.linformer import linformer_attention
 from course_lib.self_attention import scaled_dot_product_attention
 

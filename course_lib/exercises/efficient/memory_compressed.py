@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import CONVOLUTION
+from course_lib.checking.forbidden import CONVOLUTION
 from course_lib.efficient.memory_compressed import compress
 
 exercise = Exercise(

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION
+from course_lib.checking.forbidden import FUSED_ATTENTION
 from course_lib.efficient.plan import attend_by_plan
 
 exercise = Exercise(

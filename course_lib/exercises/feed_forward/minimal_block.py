@@ -4,7 +4,7 @@ import torch
 
 from course_lib.answers.answer import Named, Probe
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION
+from course_lib.checking.forbidden import FUSED_ATTENTION
 from course_lib.feed_forward import MinimalBlock
 from course_lib.masks import causal_mask
 

@@ -5,7 +5,7 @@ import torch
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION
+from course_lib.checking.forbidden import FUSED_ATTENTION
 from course_lib.positions import relative_attention, relative_index
 from course_lib.self_attention import scaled_dot_product_attention
 

@@ -4,7 +4,7 @@ import torch
 
 from course_lib.before_attention import rnn_cell
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import RECURRENT
+from course_lib.checking.forbidden import RECURRENT
 
 exercise = Exercise(
     reference=rnn_cell,

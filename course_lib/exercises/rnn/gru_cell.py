@@ -5,7 +5,7 @@ from einops import rearrange
 
 from course_lib.before_attention import gru_cell
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import RECURRENT
+from course_lib.checking.forbidden import RECURRENT
 
 exercise = Exercise(
     reference=gru_cell,

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from course_lib.before_attention import lstm_cell
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import RECURRENT
+from course_lib.checking.forbidden import RECURRENT
 
 exercise = Exercise(
     reference=lstm_cell,

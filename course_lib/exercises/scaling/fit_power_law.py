@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import LEAST_SQUARES
+from course_lib.checking.forbidden import LEAST_SQUARES
 from course_lib.scaling import fit_power_law
 
 exercise = Exercise(

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.checking.ready_made import FUSED_ATTENTION
+from course_lib.checking.forbidden import FUSED_ATTENTION
 from course_lib.self_attention import parameter_free
 
 exercise = Exercise(

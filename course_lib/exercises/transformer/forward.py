@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from course_lib.answers.answer import Named, Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import TRANSFORMER
+from course_lib.checking.forbidden import TRANSFORMER
 from course_lib.masks import causal_mask, shift_right
 from course_lib.transformer import Transformer
 

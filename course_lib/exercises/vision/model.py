@@ -5,7 +5,7 @@ import torch
 from course_lib.answers.answer import Named, Probe
 from course_lib.beyond import VisionTransformer, patches
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import TRANSFORMER
+from course_lib.checking.forbidden import TRANSFORMER
 
 exercise = Exercise(
     reference=VisionTransformer,

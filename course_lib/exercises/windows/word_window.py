@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.before_attention import word_window
 from course_lib.checking.exercise import GIVEN, Draw, Exercise
-from course_lib.checking.ready_made import CONVOLUTION
+from course_lib.checking.forbidden import CONVOLUTION
 
 exercise = Exercise(
     reference=word_window,
