@@ -157,8 +157,8 @@ def from_minus_infinity(q, k, v, plan):
 
 @exercise.mistake
 def from_zero(q, k, v, plan):
-    """The maximum begins at 0 now, and scores far below 0 all have the exponential 0: their row
-    divides 0 by 0. Which number is below every score?"""
+    """The maximum begins at a number now, such as 0, and scores far below it all have the
+    exponential 0: their row divides 0 by 0. Which number is below every score?"""
     return loop(q, k, v, plan, peak=0.0)
 
 

@@ -282,8 +282,8 @@ stock.scaled_by_values(exercise)
 
 @exercise.mistake
 def peak_from_zero(q, k, v, block):
-    """The maximum began at 0, and scores far below 0 all have the exponential 0: their row divides
-    0 by 0. Which number is below every score?"""
+    """The maximum began at a number, such as 0, and scores far below it all have the exponential 0:
+    their row divides 0 by 0. Which number is below every score?"""
     q = q / q.shape[-1] ** 0.5
     peak = total = found = torch.zeros_like(q[..., :1])
     for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
