@@ -1,4 +1,4 @@
-"""Figures over several seeds, kept with what made them: `make results`, then results/NAME.json."""
+"""Figures over several seeds, kept with what made them: research/results/NAME.json."""
 
 import json
 import os

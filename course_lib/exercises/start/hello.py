@@ -31,11 +31,6 @@ def cases(draw: Draw):
     yield "a number without an axis", (draw.normal(),)
 
 
-@exercise.edges
-def edges(draw: Draw):
-    yield "a number whose double is infinite", (torch.tensor([1.0, 3e38]),)
-
-
 @exercise.requires("doubling a sum doubles each part")
 def additive(answer, draw: Draw):
     x, y = draw.normal(4), draw.normal(4)
