@@ -377,8 +377,11 @@ def loss_by_token(tokens, lists):
     for layer, listed in zip(model.rules, lists, strict=True):
         layer.rule = partial(by_list, listed=listed)
     with torch.no_grad():
-        logits = model(tokens)[:, :-1]
-    return F.cross_entropy(logits.mT, tokens[:, 1:], reduction="none").mean(0)
+        states = model.states(tokens)[:, :-1]
+        # one text at a time: each state has 49,152 scores
+        pairs = zip(states, tokens[:, 1:], strict=True)
+        losses = [F.cross_entropy(model.scores(x), y, reduction="none") for x, y in pairs]
+    return torch.stack(losses).mean(0)
 
 
 # %% [markdown]
