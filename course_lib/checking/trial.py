@@ -596,7 +596,7 @@ def in_form(got: Any, like: Any) -> Any:
     """Return a result in the form of a right one, where form is all that may differ.
 
     A list is as good as a tuple, a float that is a whole number as an int, and whole numbers of
-    another width as those of 64 bits: see `remarks`.
+    another width as those of 64 bits: see `verdict.remark`.
     """
     if isinstance(got, tuple | list) and isinstance(like, tuple | list):
         kinds = like if len(like) == len(got) else like[:1] * len(got)

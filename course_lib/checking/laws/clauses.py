@@ -6,7 +6,8 @@ raises is given. Any other clause is tied, in the exercise's `clauses`, to what 
 that breaks it. That a text resembles the name of a case proves nothing, so ties are stated: by the
 name of a known mistake, which the laws see fail, an edit likewise, or by the first words of a
 property or case. `GIVEN` marks what nobody is asked for: what the arguments are, what the stub
-itself settles, what is told of the matter. `REMARKED` marks what costs no points: see `remarks`.
+itself settles, what is told of the matter. `REMARKED` marks what costs no points: see
+`verdict.remark`.
 """
 
 import inspect
