@@ -174,9 +174,11 @@ def _rounded(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers, and lists or tables of them, as JSON has them."""
+    """Return numbers, and lists or tables of them, as JSON has them, which knows no NaN."""
     if isinstance(value, Tensor):
-        return value.tolist()
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

@@ -167,6 +167,11 @@ def test_a_claim_about_a_training_that_the_clock_ended_binds_nobody(shown):
     assert shown[0][CLAIM]["holds"] is None
 
 
+def test_what_came_is_what_json_has(shown):
+    expect("x moves", True, [float("nan"), torch.tensor([1.0, torch.inf])], trained(10))
+    assert shown[0][CLAIM]["came"] == ["nan", [1.0, "inf"]]
+
+
 def test_a_seed_gives_the_same_losses_and_leaves_the_global_generator_alone():
     before = torch.get_rng_state()
     runs = []
