@@ -341,10 +341,11 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     results = [question for question in asked if not question.expected.error]
     gradients = [q.fuller for q in results if q.fuller]
     exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
-    own = list(_results(exercise, drawn_edges(exercise, seed), seed))
+    at_edges = _results(exercise, drawn_edges(exercise, seed), seed)
+    own = [question for question in at_edges if not question.expected.error]
     # for their results alone: some functions have a kink at 0, and no one gradient there
     made = [ask(exercise, case, seed) for case in edges(exercise, cases)]
-    last = [question for question in (*own, *made) if not question.expected.error]
+    last = [*own, *(question for question in made if not question.expected.error)]
     standard = [StandardProperty("every case gives the right result", 4, results, last)]
     if gradients:
         last = [question.fuller for question in own if question.fuller]
@@ -357,8 +358,7 @@ def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
         standard.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
     if _can_change(cases):
         scattered = list(_scattered(exercise, results, seed))
-        at_edges = [q for q in own if not q.expected.error]
-        last = [ask(exercise, question.case, seed, after=True) for question in at_edges]
+        last = [ask(exercise, question.case, seed, after=True) for question in own]
         standard.append(StandardProperty(UNCHANGED, 1, scattered, last))
     return standard
 
